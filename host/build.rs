@@ -1,0 +1,2 @@
+//! Builds the built-in components, to be embedded.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The admin server: `GET /health`, `/ready`, `/metrics`.

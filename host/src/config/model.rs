@@ -1,0 +1,241 @@
+//! What a configuration file says, parsed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::queue::WhenFull;
+
+/// A whole configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where everything durable lives.
+    pub data_dir: PathBuf,
+    /// How long a stop may take to deliver what is open. Default 30 s.
+    pub grace: Duration,
+    /// AWS defaults for all outputs.
+    pub aws: AwsConfig,
+    /// The journal.
+    pub journal: JournalConfig,
+    /// Logs of Wharf itself.
+    pub log: LogConfig,
+    /// The admin server; none is off.
+    pub admin: Option<AdminConfig>,
+    /// Limits of plugins.
+    pub plugins: PluginsConfig,
+    /// Sources in the file's order.
+    pub sources: Vec<SourceConfig>,
+    /// Outputs in the file's order.
+    pub outputs: Vec<OutputConfig>,
+}
+
+/// How to reach AWS, or what speaks like it. An output's own `aws` overrides single values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AwsConfig {
+    /// Region; none: the usual chain (`AWS_REGION`, profile, …).
+    pub region: Option<String>,
+    /// Endpoint of an S3-compatible server.
+    pub endpoint: Option<String>,
+    /// Profile of the shared configuration files.
+    pub profile: Option<String>,
+    /// Role to assume.
+    pub role_arn: Option<String>,
+    /// External id for the role.
+    pub external_id: Option<String>,
+    /// Session name for the role; default `wharf`.
+    pub session_name: Option<String>,
+    /// Endpoint of STS.
+    pub sts_endpoint: Option<String>,
+    /// Path-style addresses (`endpoint/bucket/key`); default: true where `endpoint` is set.
+    pub path_style: Option<bool>,
+    /// SHA-256 over payloads in the signature: `auto` (default: only without TLS), `always`, `never`.
+    pub payload_signing: PayloadSigning,
+    /// Time for a connection; default 5 s.
+    pub connect_timeout: Option<Duration>,
+    /// Time for one whole request; default 5 min.
+    pub request_timeout: Option<Duration>,
+}
+
+/// When payloads are part of the signature.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PayloadSigning {
+    /// Only where the connection has no TLS.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never; a checksum guards the payload.
+    Never,
+}
+
+/// The journal's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalConfig {
+    /// Size of a segment file. Default 32 MiB.
+    pub segment_bytes: u64,
+    /// Most bytes on disk in total; none is without limit.
+    pub max_bytes: Option<u64>,
+    /// Free disk that is left alone. Default 64 MiB.
+    pub reserve_bytes: u64,
+}
+
+/// Wharf's own log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogConfig {
+    /// `error` … `trace`, or a filter as `tracing` knows it. Default `info`.
+    pub level: String,
+    /// JSON lines instead of text.
+    pub json: bool,
+}
+
+/// The admin server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminConfig {
+    /// Address.
+    pub listen: SocketAddr,
+}
+
+/// Limits of plugins, for each store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginsConfig {
+    /// Linear memory of a store. Default 64 MiB.
+    pub max_memory_bytes: u64,
+    /// CPU for a call. Default 10 s (a base; the host adds a part by the batch's bytes).
+    pub cpu_per_call: Duration,
+    /// Wall time of `deliver`. Default 15 min.
+    pub deliver_timeout: Duration,
+}
+
+/// A source.
+#[derive(Debug, Clone)]
+pub struct SourceConfig {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its records' tag. Default: its name.
+    pub tag: Arc<str>,
+    /// What it does.
+    pub kind: SourceKind,
+}
+
+/// What a source does.
+#[derive(Debug, Clone)]
+pub enum SourceKind {
+    /// Follows files.
+    Tail(TailConfig),
+    /// Standard input, until its end.
+    Stdin,
+    /// Takes records by HTTP POST.
+    Http(HttpSourceConfig),
+    /// Makes records up, for trials.
+    Generate(GenerateConfig),
+}
+
+/// Following files.
+#[derive(Debug, Clone)]
+pub struct TailConfig {
+    /// Globs.
+    pub paths: Vec<String>,
+    /// Globs that are left out.
+    pub exclude: Vec<String>,
+    /// Where to begin in a file that is seen for the first time at start. Files that appear later are read whole.
+    pub read_from_beginning: bool,
+    /// How often globs are looked at anew when nothing else wakes. Default 5 s.
+    pub refresh_interval: Duration,
+    /// Longest line; a longer one is cut there, marked and counted. Default 1 MiB.
+    pub max_line_bytes: u64,
+    /// How long a renamed file is still followed after its last growth. Default 5 s.
+    pub rotate_wait: Duration,
+}
+
+/// Records by HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpSourceConfig {
+    /// Address.
+    pub listen: SocketAddr,
+    /// Largest body, after decompression. Default 16 MiB.
+    pub max_body_bytes: u64,
+}
+
+/// Records for trials.
+#[derive(Debug, Clone)]
+pub struct GenerateConfig {
+    /// Records a second; none is as fast as it goes.
+    pub rate: Option<u64>,
+    /// How many in all; none is for ever.
+    pub count: Option<u64>,
+    /// Body size in bytes. Default 200.
+    pub record_bytes: u64,
+}
+
+/// An output.
+#[derive(Debug, Clone)]
+pub struct OutputConfig {
+    /// Its name: also the name of its durable state.
+    pub name: Arc<str>,
+    /// `s3`, or a path to a component.
+    pub plugin: String,
+    /// Glob over tags: `*` is any characters, `?` is one. Several are separated by blanks.
+    pub matches: Vec<String>,
+    /// Workers. Default 1.
+    pub workers: u32,
+    /// When batches close; none: the plugin's plan, else 100 MB, 1,000,000 records (none), 10 min.
+    pub batch: BatchConfig,
+    /// The output's share of the disk.
+    pub queue: QueueConfig,
+    /// Retries.
+    pub retry: RetryConfig,
+    /// AWS, with the defaults already merged in.
+    pub aws: AwsConfig,
+    /// What a plugin that is not built in may touch.
+    pub grants: GrantsConfig,
+    /// The plugin's own configuration, checked by it.
+    pub config: serde_json::Value,
+}
+
+/// When batches close.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BatchConfig {
+    /// Bytes.
+    pub max_bytes: Option<u64>,
+    /// Records.
+    pub max_records: Option<u64>,
+    /// Age of the oldest record.
+    pub max_age: Option<Duration>,
+}
+
+/// An output's share of the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Bytes; none is without limit.
+    pub max_bytes: Option<u64>,
+    /// What happens past it. Default block.
+    pub when_full: WhenFull,
+}
+
+/// Retries of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryConfig {
+    /// How long a batch is tried before it becomes dead letters, from its closing. Default 24 h.
+    pub max_age: Duration,
+    /// First wait. Default 1 s, doubled each time, with jitter.
+    pub initial: Duration,
+    /// Longest wait. Default 1 min.
+    pub max: Duration,
+}
+
+/// What a plugin may touch. Nothing by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrantsConfig {
+    /// Buckets and key prefixes.
+    pub s3: Vec<S3Grant>,
+}
+
+/// A bucket, and the beginning that keys must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct S3Grant {
+    /// Bucket.
+    pub bucket: String,
+    /// Key prefix; empty is all keys.
+    pub key_prefix: String,
+}

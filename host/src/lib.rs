@@ -1,0 +1,19 @@
+//! Wharf: an output host. It takes records in, keeps them durably, and delivers them through
+//! WebAssembly components. `docs/architecture.md` has the picture; each module below is one room.
+//!
+//! Arrows point one way: `source → intake → journal → queue → output → plugin → capability`;
+//! `record`, `state` and `telemetry` are used by all and use none of them.
+
+pub mod admin;
+pub mod capability;
+pub mod config;
+pub mod dead_letter;
+pub mod intake;
+pub mod journal;
+pub mod output;
+pub mod plugin;
+pub mod queue;
+pub mod record;
+pub mod source;
+pub mod state;
+pub mod telemetry;

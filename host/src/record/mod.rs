@@ -1,0 +1,15 @@
+//! Records, chunks of them, and how they are written as bytes.
+//!
+//! A [`Chunk`] is what a source hands in and what the journal keeps: many records of one tag, in columns, so that
+//! metadata can be read without touching bodies. Each body is followed by one line feed that is not part of it, so a
+//! chunk's bodies are already line-delimited text and a plain copy is the commonest encoding.
+//! [`encode`] writes a selection of records as JSON lines or text, compressed or not, piece by piece.
+//!
+//! Promises: decoding never panics on any bytes; encoding is a pure function of records and options.
+
+mod chunk;
+pub mod encode;
+mod time;
+
+pub use chunk::{BodyKind, Chunk, ChunkBuilder, ChunkError, ChunkId, ChunkMeta, Position, RecordRef, Route};
+pub use time::{DateFormat, now_ns};

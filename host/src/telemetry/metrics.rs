@@ -1,0 +1,234 @@
+//! Every metric that Wharf has.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// All metrics of the process. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BySource {
+    source: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BySourceReason {
+    source: String,
+    reason: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutput {
+    output: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputReason {
+    output: String,
+    reason: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputKind {
+    output: String,
+    kind: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByWorker {
+    output: String,
+    worker: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByWorkerState {
+    output: String,
+    worker: String,
+    state: String,
+}
+
+type Count<L> = Family<L, Counter>;
+type Level<L> = Family<L, Gauge<i64, AtomicI64>>;
+type Real<L> = Family<L, Gauge<f64, AtomicU64>>;
+
+#[derive(Debug, Default)]
+struct Inner {
+    registry: Registry,
+    accepted_records: Count<BySource>,
+    accepted_bytes: Count<BySource>,
+    discarded: Count<BySourceReason>,
+    durable_records: Count<ByOutput>,
+    durable_bytes: Count<ByOutput>,
+    delivered_records: Count<ByOutput>,
+    delivered_bytes: Count<ByOutput>,
+    delivered_batches: Count<ByOutput>,
+    rejected: Count<ByOutputReason>,
+    dropped: Count<ByOutputReason>,
+    retries: Count<ByOutputKind>,
+    worker_restarts: Count<ByOutputReason>,
+    guest_cpu: Family<ByWorker, Counter<f64, AtomicU64>>,
+    worker_state: Level<ByWorkerState>,
+    queue_bytes: Level<ByOutput>,
+    queue_records: Level<ByOutput>,
+    oldest_age: Real<ByOutput>,
+    quarantined: Counter,
+    journal_commits: Gauge,
+    journal_disk_bytes: Gauge,
+    journal_live_bytes: Gauge,
+    journal_writable: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// A fresh set, all registered.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut inner = Inner::default();
+        let mut registry = Registry::with_prefix("wharf");
+        let r = &mut registry;
+        // The encoder appends `_total` to counters.
+        r.register("source_accepted_records", "Records taken from a source", inner.accepted_records.clone());
+        r.register("source_accepted_bytes", "Bytes of bodies taken from a source", inner.accepted_bytes.clone());
+        r.register(
+            "source_discarded_records",
+            "Records that a source could not take whole, by reason",
+            inner.discarded.clone(),
+        );
+        r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
+        r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
+        r.register("delivered_records", "Records confirmed by the destination", inner.delivered_records.clone());
+        r.register("delivered_bytes", "Bytes of bodies confirmed by the destination", inner.delivered_bytes.clone());
+        r.register("delivered_batches", "Batches confirmed by the destination", inner.delivered_batches.clone());
+        r.register("rejected_records", "Records that became dead letters, by reason", inner.rejected.clone());
+        r.register("dropped_records", "Records dropped by policy, by reason", inner.dropped.clone());
+        r.register("retries", "Deliveries that failed and are tried again, by kind of failure", inner.retries.clone());
+        r.register(
+            "worker_restarts",
+            "Stores that were dropped and built anew, by reason",
+            inner.worker_restarts.clone(),
+        );
+        r.register(
+            "worker_cpu_seconds",
+            "CPU time inside component calls, host functions included",
+            inner.guest_cpu.clone(),
+        );
+        r.register("worker_state", "1 for the state that a worker is in", inner.worker_state.clone());
+        r.register("queue_bytes", "Bytes of chunks that are not settled", inner.queue_bytes.clone());
+        r.register("queue_records", "Records that are not settled", inner.queue_records.clone());
+        r.register(
+            "oldest_undelivered_age_seconds",
+            "Age of the oldest undelivered record, from its arrival; 0 where there is none",
+            inner.oldest_age.clone(),
+        );
+        r.register(
+            "journal_quarantined_records",
+            "Records set aside because their chunk was damaged on disk",
+            inner.quarantined.clone(),
+        );
+        r.register("journal_commits", "Group commits (fdatasync) since start", inner.journal_commits.clone());
+        r.register("journal_disk_bytes", "Bytes of segment files", inner.journal_disk_bytes.clone());
+        r.register(
+            "journal_live_bytes",
+            "Bytes of chunks that some output still needs",
+            inner.journal_live_bytes.clone(),
+        );
+        r.register(
+            "journal_writable",
+            "1 where the journal takes records, 0 where the disk or a limit is full",
+            inner.journal_writable.clone(),
+        );
+        inner.registry = registry;
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The Prometheus text (OpenMetrics) of everything.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.inner.registry);
+        text
+    }
+
+    /// A source handed records in and they were taken.
+    pub fn accepted(&self, source: &str, records: u64, bytes: u64) {
+        let by = BySource { source: source.into() };
+        self.inner.accepted_records.get_or_create(&by).inc_by(records);
+        self.inner.accepted_bytes.get_or_create(&by).inc_by(bytes);
+    }
+    /// A source could not take records whole.
+    pub fn discarded(&self, source: &str, reason: &str, records: u64) {
+        let by = BySourceReason { source: source.into(), reason: reason.into() };
+        self.inner.discarded.get_or_create(&by).inc_by(records);
+    }
+    /// Records are on disk for an output.
+    pub fn durable(&self, output: &str, records: u64, bytes: u64) {
+        let by = ByOutput { output: output.into() };
+        self.inner.durable_records.get_or_create(&by).inc_by(records);
+        self.inner.durable_bytes.get_or_create(&by).inc_by(bytes);
+    }
+    /// A batch was confirmed.
+    pub fn delivered(&self, output: &str, records: u64, bytes: u64) {
+        let by = ByOutput { output: output.into() };
+        self.inner.delivered_records.get_or_create(&by).inc_by(records);
+        self.inner.delivered_bytes.get_or_create(&by).inc_by(bytes);
+        self.inner.delivered_batches.get_or_create(&by).inc();
+    }
+    /// Records became dead letters. `reason` is one of a few fixed words.
+    pub fn rejected(&self, output: &str, reason: &str, records: u64) {
+        let by = ByOutputReason { output: output.into(), reason: reason.into() };
+        self.inner.rejected.get_or_create(&by).inc_by(records);
+    }
+    /// Records were dropped by policy. `reason` is one of a few fixed words.
+    pub fn dropped(&self, output: &str, reason: &str, records: u64) {
+        let by = ByOutputReason { output: output.into(), reason: reason.into() };
+        self.inner.dropped.get_or_create(&by).inc_by(records);
+    }
+    /// A delivery failed and is tried again.
+    pub fn retry(&self, output: &str, kind: &str) {
+        let by = ByOutputKind { output: output.into(), kind: kind.into() };
+        self.inner.retries.get_or_create(&by).inc();
+    }
+    /// A worker's store was dropped and is built anew.
+    pub fn worker_restart(&self, output: &str, reason: &str) {
+        let by = ByOutputReason { output: output.into(), reason: reason.into() };
+        self.inner.worker_restarts.get_or_create(&by).inc();
+    }
+    /// CPU time spent inside a component's calls.
+    pub fn worker_cpu(&self, output: &str, worker: u32, seconds: f64) {
+        let by = ByWorker { output: output.into(), worker: worker.to_string() };
+        self.inner.guest_cpu.get_or_create(&by).inc_by(seconds);
+    }
+    /// A worker went from one state to another.
+    pub fn worker_state(&self, output: &str, worker: u32, state: &str, on: bool) {
+        let by = ByWorkerState { output: output.into(), worker: worker.to_string(), state: state.into() };
+        self.inner.worker_state.get_or_create(&by).set(i64::from(on));
+    }
+    /// What an output's queue holds now.
+    pub fn queue(&self, output: &str, bytes: u64, records: u64, oldest_age_seconds: f64) {
+        let by = ByOutput { output: output.into() };
+        self.inner.queue_bytes.get_or_create(&by).set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.inner.queue_records.get_or_create(&by).set(i64::try_from(records).unwrap_or(i64::MAX));
+        self.inner.oldest_age.get_or_create(&by).set(oldest_age_seconds);
+    }
+    /// Records were set aside because their chunk was damaged on disk.
+    pub fn quarantined(&self, records: u64) {
+        self.inner.quarantined.inc_by(records);
+    }
+    /// What the journal holds now.
+    pub fn journal(&self, commits: u64, disk_bytes: u64, live_bytes: u64, writable: bool) {
+        let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.inner.journal_commits.set(clamp(commits));
+        self.inner.journal_disk_bytes.set(clamp(disk_bytes));
+        self.inner.journal_live_bytes.set(clamp(live_bytes));
+        self.inner.journal_writable.set(i64::from(writable));
+    }
+}
