@@ -4,6 +4,8 @@
 //! own store. A worker that trapped, ran out of time or memory, or whose call was dropped cannot be called again: calling
 //! consumes the worker and gives it back only on success.
 
+pub mod builtin;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
