@@ -13,11 +13,16 @@ use super::writer::{GROUP_BYTES, Item, Writer};
 impl Writer {
     /// Deletes what is dead, then copies one group forward. Comes again while there is more to do.
     pub(super) fn reclaim(&mut self) {
-        while let Some(dead) = self.take_dead() {
-            self.retire(dead);
-        }
+        self.retire_dead();
         if self.copy_forward() {
             self.shared.ask_to_reclaim();
+        }
+    }
+
+    /// Deletes segments that nothing lives in, or keeps them as spares.
+    pub(super) fn retire_dead(&mut self) {
+        while let Some(dead) = self.take_dead() {
+            self.retire(dead);
         }
     }
 
