@@ -2,6 +2,8 @@
 //!
 //! [`Metrics`] is a handle that every room may hold; names, labels and help texts live here and nowhere else.
 
+mod logging;
 mod metrics;
 
-pub use metrics::Metrics;
+pub use logging::{LogError, init_logging};
+pub use metrics::{CONTENT_TYPE, Metrics};
