@@ -8,7 +8,7 @@
 //! returns is as much hostile input as what it calls.
 
 mod answer;
-pub(crate) mod builtin;
+pub mod builtin;
 mod cache;
 mod cached_code;
 mod call;
