@@ -13,8 +13,6 @@ mod run;
 mod table;
 mod validate;
 
-pub use validate::check_outputs;
-
 /// Something failed at run time.
 const FAILED: u8 = 1;
 /// The configuration is wrong: EX_CONFIG of sysexits.h. Wrong arguments are 2, as clap has it.

@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::plugin_series::PluginSeries;
+
 /// What [`Metrics::render`] gives, as HTTP names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -83,6 +85,7 @@ struct Inner {
     journal_disk_bytes: Gauge,
     journal_live_bytes: Gauge,
     journal_writable: Gauge,
+    plugin_series: PluginSeries,
 }
 
 impl Default for Metrics {
@@ -151,6 +154,7 @@ impl Metrics {
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "The version of Wharf that runs", build);
+        registry.register_collector(Box::new(inner.plugin_series.clone()));
         inner.registry = registry;
         Self { inner: Arc::new(inner) }
     }
@@ -162,6 +166,12 @@ impl Metrics {
         // Writing into a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.inner.registry);
         text
+    }
+
+    /// The series that plugins name themselves.
+    #[must_use]
+    pub fn plugin_series(&self) -> &PluginSeries {
+        &self.inner.plugin_series
     }
 
     /// A source handed records in and they were taken.
