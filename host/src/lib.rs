@@ -14,6 +14,7 @@ pub mod output;
 pub mod plugin;
 pub mod queue;
 pub mod record;
+pub mod run;
 pub mod source;
 pub mod state;
 pub mod telemetry;

@@ -178,6 +178,15 @@ impl Chunk {
         let first = first.min(self.meta.records) as usize;
         self.start(first)..self.start(first + count as usize)
     }
+    /// How many of `count` records from `first` lie within the next `bytes`; at least one, where there is one.
+    pub(super) fn fitting(&self, first: u32, count: u32, bytes: usize) -> u32 {
+        let first = first.min(self.meta.records);
+        let count = count.min(self.meta.records - first);
+        let limit = self.start(first as usize) + bytes;
+        let ends = self.split_columns().1.as_chunks().0.get(first as usize..(first + count) as usize);
+        let within = ends.unwrap_or_default().partition_point(|end| (u32::from_le_bytes(*end) as usize) < limit);
+        (within as u32).max(1).min(count)
+    }
     /// All bodies, each followed by one line feed: `records` bytes longer than `body_bytes`.
     pub fn bodies(&self) -> &Bytes {
         &self.bodies

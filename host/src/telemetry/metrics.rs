@@ -9,6 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::plugin_series::PluginSeries;
+
 /// All metrics of the process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -79,6 +81,7 @@ struct Inner {
     journal_disk_bytes: Gauge,
     journal_live_bytes: Gauge,
     journal_writable: Gauge,
+    plugin_series: PluginSeries,
 }
 
 impl Default for Metrics {
@@ -145,6 +148,7 @@ impl Metrics {
             "1 where the journal takes records, 0 where the disk or a limit is full",
             inner.journal_writable.clone(),
         );
+        registry.register_collector(Box::new(inner.plugin_series.clone()));
         inner.registry = registry;
         Self { inner: Arc::new(inner) }
     }
@@ -156,6 +160,12 @@ impl Metrics {
         // Writing into a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.inner.registry);
         text
+    }
+
+    /// The series that plugins name themselves.
+    #[must_use]
+    pub fn plugin_series(&self) -> &PluginSeries {
+        &self.inner.plugin_series
     }
 
     /// A source handed records in and they were taken.
