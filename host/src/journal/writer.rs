@@ -97,6 +97,8 @@ impl Writer {
                 Turn::Close => break,
             }
         }
+        // What is left would only be read, and found released, at the next start.
+        self.retire_dead();
         self.mark_closed();
     }
 
