@@ -130,11 +130,19 @@ impl Writer {
     fn commit(&mut self, mut group: VecDeque<Waiting>) {
         while let Some(first) = group.front() {
             if let Some(error) = self.shared.refusal() {
+                self.shared.count_refusal();
                 return refuse_all(group, &error);
+            }
+            if first.overtakes(self.shared.refusals()) {
+                if let Some(first) = group.pop_front() {
+                    first.refuse(AppendError::Overtaking);
+                }
+                continue;
             }
             let span = layout::span(first.length());
             if let Some(error) = self.never_fits(span) {
                 if let Some(first) = group.pop_front() {
+                    self.shared.count_refusal();
                     first.refuse(error);
                 }
                 continue;
@@ -152,8 +160,9 @@ impl Writer {
                 Ok(places) => self.committed(part, &items, &places),
                 Err(cause) => {
                     let error = self.failed(cause);
-                    refuse_all(part.into(), &error);
-                    return self.refuse(group, error);
+                    let mut refused = VecDeque::from(part);
+                    refused.append(&mut group);
+                    return self.refuse(refused, error);
                 }
             }
         }
@@ -184,7 +193,9 @@ impl Writer {
     fn take_what_fits(&self, group: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         let mut room = self.room();
         let mut part = Vec::new();
-        while let Some(waiting) = group.pop_front_if(|waiting| layout::span(waiting.length()) <= room) {
+        let refusals = self.shared.refusals();
+        let fits = |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
+        while let Some(waiting) = group.pop_front_if(|waiting| fits(waiting, room)) {
             room -= layout::span(waiting.length());
             part.push(waiting);
         }
@@ -392,6 +403,7 @@ impl Writer {
         self.retry_at = Instant::now() + RETRY;
         let behind = {
             let mut work = self.shared.work();
+            self.shared.count_refusal();
             self.shared.condition.send_replace(condition);
             work.reclaim = true;
             std::mem::take(&mut work.waiting)
