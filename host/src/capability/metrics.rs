@@ -42,7 +42,9 @@ impl Caller {
         let Ok(work) = self.work() else { return };
         let series = work.metrics.plugin_series();
         let output = self.services.output();
-        if !is_allowed(name, &labels) {
+        // One value that is no number would make the histogram's sum useless for good.
+        let is_number = !matches!(change, Change::Observe(value) if !value.is_finite());
+        if !is_number || !is_allowed(name, &labels) {
             series.dropped(output);
             return;
         }

@@ -40,7 +40,8 @@ use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta};
 pub struct Options {
     /// Size that a segment file is preallocated to, bytes.
     pub segment_bytes: u64,
-    /// Most bytes of segment files; appends past it are refused.
+    /// Most bytes of segment files; appends past it are refused. Segments are at least 64 KiB, so a limit under some of these
+    /// takes nothing.
     pub max_bytes: Option<u64>,
     /// Bytes of free disk that appends leave alone, so that settling always works.
     pub reserve_bytes: u64,

@@ -80,12 +80,10 @@ impl Writer {
                 items.push(Item { id, head: bytes, bodies: Bytes::new() });
                 from.push(place);
                 spans += span;
-            } else if self.shared.table().place(id) == Some(place) {
-                // The disk does not give it now: leave the segment be until the next round.
-                return false;
             }
         }
         if items.is_empty() {
+            // All of them are gone, or are in a segment that is left alone from now on.
             return true;
         }
         match self.write(&items) {
@@ -117,7 +115,10 @@ impl Writer {
                 None
             }
             Err(cause) => {
-                tracing::error!(segment = %segment.path.display(), chunk = id, %cause, "copying a chunk forward failed");
+                tracing::error!(segment = %segment.path.display(), chunk = id, %cause, "the disk does not give a chunk; its segment is not copied forward");
+                if let Some(held) = self.shared.table().segments.get_mut(&place.generation) {
+                    held.unreadable = true;
+                }
                 None
             }
         }

@@ -192,7 +192,7 @@ impl Collector for PluginSeries {
                     Value::Counter(value) => ConstCounter::new(*value).encode(one)?,
                     Value::Gauge(value) => ConstGauge::new(*value).encode(one)?,
                     Value::Histogram { sum, count, buckets } => {
-                        let ends = bounds().chain(std::iter::once(f64::MAX));
+                        let ends = bounds().chain(std::iter::once(f64::INFINITY));
                         let buckets: Vec<(f64, u64)> = ends.zip(buckets.iter().copied()).collect();
                         one.encode_histogram::<Labels>(*sum, *count, &buckets, None)?;
                     }

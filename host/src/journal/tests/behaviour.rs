@@ -208,3 +208,37 @@ fn released_chunks_are_missing_and_unknown_ones_are_ignored() {
     assert!(!journal.contains(ChunkId(1)));
     assert!(matches!(journal.read(ChunkId(1)), Err(ReadError::Missing(ChunkId(1)))));
 }
+
+#[test]
+fn readers_never_see_another_chunk_while_segments_are_copied_and_recycled() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    let newest = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let readers: Vec<_> = (0..2)
+        .map(|reader| {
+            let (journal, newest) = (journal.clone(), newest.clone());
+            std::thread::spawn(move || {
+                let mut n = reader;
+                while newest.load(Ordering::SeqCst) < 600 {
+                    n = (n + 7) % newest.load(Ordering::SeqCst).max(1);
+                    match journal.read(ChunkId(n + 1)) {
+                        Ok(chunk) => assert_eq!(body_of(&chunk), body(n + 1, 9_000)),
+                        Err(ReadError::Missing(_)) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for id in 1..=600 {
+        assert_eq!(append(&journal, &body(id, 9_000)).unwrap(), id);
+        newest.store(id, Ordering::SeqCst);
+        if id > 20 && id % 9 != 0 {
+            journal.release(&[ChunkId(id - 20)]);
+        }
+    }
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    assert!(!place.quarantine().exists());
+}
