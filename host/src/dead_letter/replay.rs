@@ -247,3 +247,6 @@ impl Chunks {
         Ok(chunk.finish().map(|chunk| (chunk, self.taken)))
     }
 }
+
+#[cfg(test)]
+mod tests;
