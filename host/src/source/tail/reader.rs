@@ -168,7 +168,7 @@ impl Reader {
         if look.cut > 0 {
             self.sink.count_discarded(&self.common.source, "line_too_long", look.cut);
             let limit = self.common.max_line;
-            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_bytes) and are cut there"));
+            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and are cut there"));
         }
     }
 
