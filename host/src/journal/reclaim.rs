@@ -13,15 +13,21 @@ use super::writer::{GROUP_BYTES, Item, Writer};
 impl Writer {
     /// Deletes what is dead, then copies one group forward. Comes again while there is more to do.
     pub(super) fn reclaim(&mut self) {
-        loop {
-            // Not in the loop's head: the table must not be locked below.
-            let dead = self.shared.table().take_dead();
-            let Some(dead) = dead else { break };
-            self.retire(dead);
-        }
+        self.retire_dead();
         if self.copy_forward() {
             self.shared.ask_to_reclaim();
         }
+    }
+
+    /// Deletes segments that nothing lives in, or keeps them as spares.
+    pub(super) fn retire_dead(&mut self) {
+        while let Some(dead) = self.take_dead() {
+            self.retire(dead);
+        }
+    }
+
+    fn take_dead(&self) -> Option<Held> {
+        self.shared.table().take_dead()
     }
 
     fn retire(&mut self, dead: Held) {

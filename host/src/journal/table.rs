@@ -65,6 +65,10 @@ pub(super) struct Table {
 }
 
 impl Table {
+    pub(super) fn with_spares(spares: Vec<Spare>) -> Self {
+        Self { spares, ..Self::default() }
+    }
+
     pub(super) fn place(&self, id: u64) -> Option<Place> {
         self.chunks.get(&id).copied()
     }

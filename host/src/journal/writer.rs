@@ -97,6 +97,8 @@ impl Writer {
                 Turn::Close => break,
             }
         }
+        // What is left would only be read, and found released, at the next start.
+        self.retire_dead();
         self.mark_closed();
     }
 
@@ -130,11 +132,19 @@ impl Writer {
     fn commit(&mut self, mut group: VecDeque<Waiting>) {
         while let Some(first) = group.front() {
             if let Some(error) = self.shared.refusal() {
+                self.shared.count_refusal();
                 return refuse_all(group, &error);
+            }
+            if first.overtakes(self.shared.refusals()) {
+                if let Some(first) = group.pop_front() {
+                    first.refuse(AppendError::Overtaking);
+                }
+                continue;
             }
             let span = layout::span(first.length());
             if let Some(error) = self.never_fits(span) {
                 if let Some(first) = group.pop_front() {
+                    self.shared.count_refusal();
                     first.refuse(error);
                 }
                 continue;
@@ -185,7 +195,9 @@ impl Writer {
     fn take_what_fits(&self, group: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         let mut room = self.room();
         let mut part = Vec::new();
-        while let Some(waiting) = group.pop_front_if(|waiting| layout::span(waiting.length()) <= room) {
+        let refusals = self.shared.refusals();
+        let fits = |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
+        while let Some(waiting) = group.pop_front_if(|waiting| fits(waiting, room)) {
             room -= layout::span(waiting.length());
             part.push(waiting);
         }
@@ -280,6 +292,7 @@ impl Writer {
         self.retry_at = Instant::now() + RETRY;
         let behind = {
             let mut work = self.shared.work();
+            self.shared.count_refusal();
             self.shared.condition.send_replace(condition);
             work.reclaim = true;
             std::mem::take(&mut work.waiting)

@@ -121,8 +121,8 @@ fn ids_never_repeat_after_everything_was_released_and_reopened() {
         }
         let all: Vec<_> = (1..=highest).map(ChunkId).collect();
         journal.release(&all);
-        until("only the active segment is left", || place.segments().len() == 1);
         journal.close();
+        assert_eq!(place.segments().len(), 1, "only the newest is left");
     }
     assert_eq!(highest, 30);
 }
@@ -241,4 +241,39 @@ fn readers_never_see_another_chunk_while_segments_are_copied_and_recycled() {
         reader.join().unwrap();
     }
     assert!(!place.quarantine().exists());
+}
+
+#[test]
+fn a_reader_whose_segment_was_recycled_under_it_does_not_call_that_damage() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    for seed in 1..=2 {
+        append(&journal, &body(seed, 40_000)).unwrap();
+    }
+    let found = journal.shared.table().find(1);
+    journal.release(&[ChunkId(1)]);
+    until("its file is free", || place.spares() == 1);
+    append(&journal, &body(3, 40_000)).unwrap();
+    assert_eq!(place.spares(), 0);
+    let read = super::super::reading::read_found(&journal.shared, ChunkId(1), found);
+    assert!(matches!(read, Err(ReadError::Missing(_))), "{read:?}");
+    assert!(!place.quarantine().exists());
+}
+
+#[test]
+fn a_chunk_that_is_released_while_it_is_copied_stays_released() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    for seed in 1..=2 {
+        append(&journal, &body(seed, 40_000)).unwrap();
+    }
+    let mut table = journal.shared.table();
+    let (from, to) = (table.place(1).unwrap(), table.place(2).unwrap());
+    table.moved(1, from, to);
+    assert_eq!(table.place(1), Some(to));
+    table.moved(1, from, from);
+    assert_eq!(table.place(1), Some(to), "it was copied from somewhere else");
+    table.remove(1);
+    table.moved(1, to, from);
+    assert_eq!(table.place(1), None);
 }
