@@ -49,6 +49,16 @@ impl Connection {
         new
     }
 
+    /// A connection with given credentials, so that a test depends on no environment.
+    #[cfg(test)]
+    pub(crate) fn with_credentials(settings: AwsConfig, credentials: aws_credential_types::Credentials) -> Arc<Self> {
+        let config = aws_sdk_s3::config::Builder::from(&SdkConfig::builder().http_client(http_client()).build())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(credentials);
+        let client = Client::from_conf(configured(config, &settings).build());
+        Arc::new(Self { settings, client: OnceCell::new_with(Some(client)) })
+    }
+
     /// The SDK's client. The first call reads the environment and the shared configuration files.
     pub(crate) async fn client(&self) -> &Client {
         self.client.get_or_init(|| client(&self.settings)).await
@@ -94,13 +104,22 @@ fn is_https(url: &str) -> bool {
 
 async fn client(settings: &AwsConfig) -> Client {
     let shared = shared_config(settings).await;
+    let mut config = configured(aws_sdk_s3::config::Builder::from(&shared), settings);
+    if let Some(credentials) = assumed_role(settings, &shared).await {
+        config = config.credentials_provider(credentials);
+    }
+    Client::from_conf(config.build())
+}
+
+/// What every request here has in common.
+fn configured(config: aws_sdk_s3::config::Builder, settings: &AwsConfig) -> aws_sdk_s3::config::Builder {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(settings.connect_timeout.unwrap_or(CONNECT_TIMEOUT))
         .operation_attempt_timeout(settings.request_timeout.unwrap_or(REQUEST_TIMEOUT))
         .build();
     // A request's own time limit covers an upload that stalls; the SDK's throughput guard would cut off a slow but living one.
     let stalls = StalledStreamProtectionConfig::enabled().upload_enabled(false).build();
-    let mut config = aws_sdk_s3::config::Builder::from(&shared)
+    let config = config
         // Each call is one attempt: when to try again is the scheduler's decision alone.
         .retry_config(RetryConfig::disabled())
         .timeout_config(timeouts)
@@ -109,13 +128,10 @@ async fn client(settings: &AwsConfig) -> Client {
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
         .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
         .force_path_style(settings.path_style.unwrap_or(settings.endpoint.is_some()));
-    if let Some(url) = &settings.endpoint {
-        config = config.endpoint_url(url);
+    match &settings.endpoint {
+        Some(url) => config.endpoint_url(url),
+        None => config,
     }
-    if let Some(credentials) = assumed_role(settings, &shared).await {
-        config = config.credentials_provider(credentials);
-    }
-    Client::from_conf(config.build())
 }
 
 /// The usual chain: environment, shared files, web identity, SSO, container and instance metadata.
