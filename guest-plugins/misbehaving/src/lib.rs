@@ -7,8 +7,8 @@ use std::hint::black_box;
 
 use wharf_plugin::log::Level;
 use wharf_plugin::{
-    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Rejection, Report, log, metrics, records, s3, schema,
-    sequence, storage,
+    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Rejection, Report, log, metrics,
+    records, s3, schema, sequence, storage,
 };
 
 /// What to do wrong.
@@ -80,11 +80,9 @@ impl Output for Misbehaving {
                 let rejection = |record| Rejection { record, reason: reason.clone() };
                 Ok(Report { rejected: (0..20).map(rejection).collect() })
             }
-            "throttled" => Err(Failure {
-                kind: FailureKind::Throttled,
-                message: "slow down".into(),
-                retry_after_ms: Some(1500),
-            }),
+            "throttled" => {
+                Err(Failure { kind: FailureKind::Throttled, message: "slow down".into(), retry_after_ms: Some(1500) })
+            }
             "transient" => Err(Failure::transient("reset")),
             "auth" => Err(Failure::new(FailureKind::Auth, "expired")),
             "misconfigured" => Err(Failure::misconfigured("no such bucket")),

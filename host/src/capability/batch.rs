@@ -46,12 +46,7 @@ pub(crate) enum BodiesError {
 }
 
 impl Batch {
-    pub(crate) fn new(
-        id: BatchId,
-        attempt: u32,
-        chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
-        journal: Journal,
-    ) -> Self {
+    pub(crate) fn new(id: BatchId, attempt: u32, chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>, journal: Journal) -> Self {
         let mut starts = Vec::with_capacity(chunks.len() + 1);
         let mut next = 0u32;
         for (_, meta) in chunks.iter() {

@@ -73,11 +73,14 @@ impl Body {
     pub(crate) fn slice(&self, offset: u64, length: u64) -> Result<Self, HostError> {
         let size = self.bytes.len() as u64;
         let outside = || {
-            HostError::Invalid(format!("offset {offset} and length {length} lie outside the body, which has {size} bytes"))
+            HostError::Invalid(format!(
+                "offset {offset} and length {length} lie outside the body, which has {size} bytes"
+            ))
         };
         let end = offset.checked_add(length).filter(|end| *end <= size).ok_or_else(outside)?;
         // Both fit: the body's length is a usize.
-        let (from, to) = (usize::try_from(offset).map_err(|_| outside())?, usize::try_from(end).map_err(|_| outside())?);
+        let (from, to) =
+            (usize::try_from(offset).map_err(|_| outside())?, usize::try_from(end).map_err(|_| outside())?);
         Ok(Self { bytes: self.bytes.slice(from..to), charge: Arc::clone(&self.charge) })
     }
 }

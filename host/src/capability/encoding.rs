@@ -24,14 +24,13 @@ pub(super) fn options(encoding: Encoding) -> Result<Options, HostError> {
         "text" => Format::Text,
         other => return Err(unknown("format", other, "json_lines, text")),
     };
-    let date_format = DATE_FORMATS
-        .iter()
-        .find(|(name, _)| *name == encoding.date_format)
-        .map(|(_, format)| *format)
-        .ok_or_else(|| {
-            let known: Vec<&str> = DATE_FORMATS.iter().map(|(name, _)| *name).collect();
-            unknown("date-format", &encoding.date_format, &known.join(", "))
-        })?;
+    let date_format =
+        DATE_FORMATS.iter().find(|(name, _)| *name == encoding.date_format).map(|(_, format)| *format).ok_or_else(
+            || {
+                let known: Vec<&str> = DATE_FORMATS.iter().map(|(name, _)| *name).collect();
+                unknown("date-format", &encoding.date_format, &known.join(", "))
+            },
+        )?;
     let level = encoding.level.unwrap_or(DEFAULT_LEVEL);
     let compression = match encoding.compression.as_str() {
         "none" => Compression::None,
@@ -142,5 +141,4 @@ mod tests {
             assert!(matches!(selection(wrong.clone(), 5), Err(HostError::Invalid(_))), "{wrong:?}");
         }
     }
-
 }

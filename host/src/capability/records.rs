@@ -207,7 +207,6 @@ impl Caller {
         }
         Ok(batch)
     }
-
 }
 
 /// The host tries the batch again without a chunk that is gone for good, so this is worth another attempt.

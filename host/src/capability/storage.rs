@@ -47,10 +47,7 @@ impl storage::Host for Caller {
         let checked = check_key(&key).and_then(|()| new.as_deref().map_or(Ok(()), check_value));
         self.with_state(checked, move |state, output| {
             check_quota(state, output, new.as_ref().map_or(0, |new| key.len() + new.len()))?;
-            state
-                .compare_and_set(output, &key, expected.as_deref(), new.as_deref())
-                .map(Flushed::get)
-                .map_err(refused)
+            state.compare_and_set(output, &key, expected.as_deref(), new.as_deref()).map(Flushed::get).map_err(refused)
         })
         .await
     }

@@ -29,7 +29,9 @@ pub(super) fn rejections(report: output::Report, records: u32) -> Result<Vec<(u3
             return Err(format!("the report rejects record {number}, and the batch has {records}"));
         }
         if number < least {
-            return Err(format!("the report rejects record {number} twice or out of order: records must ascend, each once"));
+            return Err(format!(
+                "the report rejects record {number} twice or out of order: records must ascend, each once"
+            ));
         }
         // It is below `records`, so one more fits.
         least = number + 1;
@@ -47,11 +49,7 @@ pub(super) fn failure(failure: types::Failure) -> Failure {
         types::FailureKind::Misconfigured => FailureKind::Misconfigured,
         types::FailureKind::Rejected => FailureKind::Rejected,
     };
-    Failure {
-        kind,
-        message: bounded(&failure.message),
-        retry_after: failure.retry_after_ms.map(Duration::from_millis),
-    }
+    Failure { kind, message: bounded(&failure.message), retry_after: failure.retry_after_ms.map(Duration::from_millis) }
 }
 
 /// The plan of a configured component.
@@ -94,10 +92,7 @@ pub(super) fn descriptor(descriptor: output::Descriptor) -> Result<Descriptor, S
     let output::Descriptor { name, version, config_schema } = descriptor;
     let plain = name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
     if name.is_empty() || name.len() > 64 || !plain {
-        return Err(format!(
-            "it calls itself {:?}; a name has 1 to 64 of a-z, 0-9, _ and -",
-            one_line(&name, 64)
-        ));
+        return Err(format!("it calls itself {:?}; a name has 1 to 64 of a-z, 0-9, _ and -", one_line(&name, 64)));
     }
     let config_schema: serde_json::Value = serde_json::from_str(&config_schema)
         .map_err(|error| format!("the schema of its configuration is no JSON: {error}"))?;
@@ -136,11 +131,8 @@ mod tests {
 
     #[test]
     fn a_failures_message_is_bounded() {
-        let long = types::Failure {
-            kind: types::FailureKind::Auth,
-            message: "é".repeat(3000),
-            retry_after_ms: Some(1500),
-        };
+        let long =
+            types::Failure { kind: types::FailureKind::Auth, message: "é".repeat(3000), retry_after_ms: Some(1500) };
         let failure = failure(long);
         assert_eq!(failure.kind, FailureKind::Auth);
         assert_eq!(failure.message.len(), 4096);

@@ -138,7 +138,8 @@ fn key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     }
     rand::rng().fill_bytes(&mut key);
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".key-").permissions(fs::Permissions::from_mode(0o600)).tempfile_in(dir)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".key-").permissions(fs::Permissions::from_mode(0o600)).tempfile_in(dir)?;
     file.write_all(&key)?;
     file.as_file().sync_all()?;
     file.persist(path)?;

@@ -34,7 +34,8 @@ pub(super) fn check_form(bytes: &[u8]) -> Result<(), String> {
             Err(format!("its WebAssembly binary version {version} is not known here: {build}"))
         }
         [0x7f, b'E', b'L', b'F', ..] => {
-            Err("it is machine code, perhaps of `wasmtime compile`: give the component itself, Wharf compiles it".into())
+            Err("it is machine code, perhaps of `wasmtime compile`: give the component itself, Wharf compiles it"
+                .into())
         }
         [] => Err("it is empty".into()),
         other if is_wat(other) => {
@@ -80,7 +81,9 @@ fn import_fault(import: &str) -> Option<String> {
     }
     let remedy = match name {
         _ if name.starts_with("wasi:http/") => "outputs reach their destination through the host's own interfaces",
-        _ if name.starts_with("wasi:") => "this host offers cli, clocks, filesystem, io, random and sockets of WASI 0.2, all empty",
+        _ if name.starts_with("wasi:") => {
+            "this host offers cli, clocks, filesystem, io, random and sockets of WASI 0.2, all empty"
+        }
         _ => "a plugin imports only wharf:output and WASI 0.2",
     };
     Some(format!("it imports {shown}, which this host does not have: {remedy}"))

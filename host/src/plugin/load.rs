@@ -16,8 +16,8 @@ use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
 use super::store::{self, Data};
 use super::{
-    Descriptor, HostOptions, LoadError, Plan, PluginSource, StartError, Worker, WorkerContext, answer, builtin, compatible,
-    death, engine,
+    Descriptor, HostOptions, LoadError, Plan, PluginSource, StartError, Worker, WorkerContext, answer, builtin,
+    compatible, death, engine,
 };
 use crate::capability::log::GuestLog;
 use crate::capability::{Caller, Services, bindings, blocking, cut};
@@ -105,7 +105,12 @@ impl PluginHost {
 }
 
 impl Host {
-    async fn make(host: &Arc<Self>, name: &str, bytes: Cow<'static, [u8]>, digest: Digest) -> Result<Loaded, LoadError> {
+    async fn make(
+        host: &Arc<Self>,
+        name: &str,
+        bytes: Cow<'static, [u8]>,
+        digest: Digest,
+    ) -> Result<Loaded, LoadError> {
         let refuse = |what: String| LoadError::Unusable { name: name.to_owned(), what };
         let component = {
             let host = Arc::clone(host);
@@ -133,7 +138,10 @@ impl Host {
         if let Some(cache) = &self.cache
             && let Err(error) = cache.put(&self.engine, digest, &component)
         {
-            tracing::warn!(error = format!("{error:#}"), "a compiled plugin could not be kept: it is compiled at the next start again");
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "a compiled plugin could not be kept: it is compiled at the next start again"
+            );
         }
         Ok(component)
     }

@@ -30,7 +30,7 @@ mod tests;
 pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};
 pub use model::{
-    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Plan, PluginSource,
-    WorkerContext,
+    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Plan,
+    PluginSource, WorkerContext,
 };
 pub use worker::Worker;

@@ -120,7 +120,10 @@ mod tests {
 
     #[test]
     fn pieces_are_put_together_to_lines() {
-        assert_eq!(written(&[b"pani", b"cked at\r\nsrc", b"/lib.rs\n\nrest"]), ["warn: panicked at", "warn: src/lib.rs"]);
+        assert_eq!(
+            written(&[b"pani", b"cked at\r\nsrc", b"/lib.rs\n\nrest"]),
+            ["warn: panicked at", "warn: src/lib.rs"]
+        );
     }
 
     #[test]

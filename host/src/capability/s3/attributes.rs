@@ -88,7 +88,10 @@ mod tests {
 
     #[test]
     fn tags_are_a_query_string() {
-        assert_eq!(tagging(&pairs(&[("team", "a&b=c"), ("env", "größe 1")])).unwrap(), "team=a%26b%3Dc&env=gr%C3%B6%C3%9Fe%201");
+        assert_eq!(
+            tagging(&pairs(&[("team", "a&b=c"), ("env", "größe 1")])).unwrap(),
+            "team=a%26b%3Dc&env=gr%C3%B6%C3%9Fe%201"
+        );
         assert_eq!(tagging(&[]), None);
     }
 

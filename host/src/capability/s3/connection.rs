@@ -88,7 +88,9 @@ pub(crate) fn check_settings(settings: &AwsConfig) -> Result<(), String> {
         }
     }
     if settings.role_arn.is_none() && (settings.external_id.is_some() || settings.session_name.is_some()) {
-        return Err("aws.external_id and aws.session_name belong to a role: write aws.role_arn, or leave them out".into());
+        return Err(
+            "aws.external_id and aws.session_name belong to a role: write aws.role_arn, or leave them out".into()
+        );
     }
     Ok(())
 }

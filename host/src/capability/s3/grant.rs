@@ -74,9 +74,7 @@ mod tests {
     use super::*;
 
     fn grants(list: &[(&str, &str)]) -> Vec<S3Grant> {
-        list.iter()
-            .map(|(bucket, prefix)| S3Grant { bucket: (*bucket).into(), key_prefix: (*prefix).into() })
-            .collect()
+        list.iter().map(|(bucket, prefix)| S3Grant { bucket: (*bucket).into(), key_prefix: (*prefix).into() }).collect()
     }
 
     #[test]

@@ -283,9 +283,7 @@ impl Caller {
 }
 
 async fn checksum_of(checksum: Checksum, bytes: Bytes) -> Result<String, Error> {
-    blocking(move || checksum.of(&bytes))
-        .await
-        .map_err(|error| Error::Host(HostError::Unavailable(error.to_string())))
+    blocking(move || checksum.of(&bytes)).await.map_err(|error| Error::Host(HostError::Unavailable(error.to_string())))
 }
 
 /// The bytes, uncopied, as a request's content.

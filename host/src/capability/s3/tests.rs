@@ -43,7 +43,13 @@ struct Server {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-async fn answer(With(server): With<Server>, method: Method, uri: Uri, headers: HeaderMap, content: Content) -> Response {
+async fn answer(
+    With(server): With<Server>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    content: Content,
+) -> Response {
     let seen = Seen { method, uri, headers, content };
     let response = (server.answers)(&seen);
     server.seen.lock().unwrap().push(seen);
@@ -349,7 +355,9 @@ async fn a_multipart_upload_names_its_checksum_and_its_parts() {
     assert_eq!(sent.header("x-amz-checksum-crc32"), Some("y/Q5Jg=="));
     assert_eq!(completed.header("if-none-match"), Some("*"));
     let document = String::from_utf8_lossy(&completed.content);
-    assert!(document.contains("<PartNumber>1</PartNumber>") && document.contains("<ChecksumCRC32>y/Q5Jg==</ChecksumCRC32>"));
+    assert!(
+        document.contains("<PartNumber>1</PartNumber>") && document.contains("<ChecksumCRC32>y/Q5Jg==</ChecksumCRC32>")
+    );
 }
 
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html>: "A 200 OK response can contain either a
@@ -384,7 +392,9 @@ async fn aborting_an_upload_that_is_gone_is_no_error() {
 async fn a_listing_shows_nothing_outside_its_prefix_whatever_the_server_says() {
     let mut bench = Bench::new(|_| {
         let upload = |key: &str| {
-            format!("<Upload><Key>{key}</Key><UploadId>u</UploadId><Initiated>1970-01-01T00:00:01Z</Initiated></Upload>")
+            format!(
+                "<Upload><Key>{key}</Key><UploadId>u</UploadId><Initiated>1970-01-01T00:00:01Z</Initiated></Upload>"
+            )
         };
         let uploads = [upload("logs/x"), upload("private/y")].concat();
         format!("<ListMultipartUploadsResult>{uploads}</ListMultipartUploadsResult>").into_response()

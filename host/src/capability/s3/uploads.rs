@@ -74,7 +74,8 @@ impl PendingPart {
             return ended.clone();
         }
         let ended = (&mut self.task).await.unwrap_or_else(|error| {
-            let what = if error.is_panic() { "the host failed while it sent the part" } else { "the part was given up" };
+            let what =
+                if error.is_panic() { "the host failed while it sent the part" } else { "the part was given up" };
             Err(Error::Connection(what.into()))
         });
         self.ended.insert(ended).clone()

@@ -27,6 +27,8 @@ async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch()
     assert_eq!(plan.s3.first().map(|grant| grant.bucket.as_str()), Some("my-bucket"));
     worker.close().await;
 
-    let Err(StartError::Config { faults, .. }) = plugin.start(context(services, "{}")).await else { panic!("accepted") };
+    let Err(StartError::Config { faults, .. }) = plugin.start(context(services, "{}")).await else {
+        panic!("accepted")
+    };
     assert!(faults.iter().any(|fault| fault.message.contains("bucket")), "{faults:?}");
 }

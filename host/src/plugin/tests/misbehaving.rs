@@ -112,12 +112,14 @@ async fn hoarding_host_objects_is_refused_and_not_punished() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_granted_is_denied_by_name() {
-    for (tag, object) in
-        [("put_elsewhere", "s3://bucket/private/x"), ("put_in_another_bucket", "s3://other/logs/x")]
-    {
+    for (tag, object) in [("put_elsewhere", "s3://bucket/private/x"), ("put_in_another_bucket", "s3://other/logs/x")] {
         let failure = failure(tag).await;
         assert_eq!(failure.kind, FailureKind::Misconfigured);
-        assert!(failure.message.contains(object) && failure.message.contains("s3://bucket/logs/*"), "{}", failure.message);
+        assert!(
+            failure.message.contains(object) && failure.message.contains("s3://bucket/logs/*"),
+            "{}",
+            failure.message
+        );
     }
 }
 
@@ -182,7 +184,8 @@ async fn progress_belongs_to_its_batch_and_the_batch_is_open() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_configuration_is_told_with_all_its_faults() {
     let bench = Bench::new().await;
-    let Err(StartError::Config { faults, .. }) = bench.plugin.start(bench.context(r#"{"configure":"refuse"}"#)).await else {
+    let Err(StartError::Config { faults, .. }) = bench.plugin.start(bench.context(r#"{"configure":"refuse"}"#)).await
+    else {
         panic!("accepted")
     };
     let told: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.path.as_str(), fault.message.as_str())).collect();
@@ -192,7 +195,8 @@ async fn a_wrong_configuration_is_told_with_all_its_faults() {
 #[tokio::test(flavor = "multi_thread")]
 async fn configure_may_ask_for_nothing_even_where_the_output_is_at_work() {
     let bench = Bench::new().await;
-    let Err(StartError::Config { faults, .. }) = bench.plugin.start(bench.context(r#"{"configure":"ask"}"#)).await else {
+    let Err(StartError::Config { faults, .. }) = bench.plugin.start(bench.context(r#"{"configure":"ask"}"#)).await
+    else {
         panic!("accepted")
     };
     assert_eq!(faults.len(), 3, "{faults:?}");
