@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod capability;
+pub mod cli;
 pub mod config;
 pub mod dead_letter;
 pub mod intake;

@@ -40,7 +40,8 @@ use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta};
 pub struct Options {
     /// Size that a segment file is preallocated to, bytes.
     pub segment_bytes: u64,
-    /// Most bytes of segment files; appends past it are refused.
+    /// Most bytes of segment files; appends past it are refused. Segments are at least 64 KiB, so a limit under some of these
+    /// takes nothing.
     pub max_bytes: Option<u64>,
     /// Bytes of free disk that appends leave alone, so that settling always works.
     pub reserve_bytes: u64,
@@ -189,6 +190,9 @@ pub enum AppendError {
     /// Writing or syncing failed.
     #[error("writing the journal failed: {0}")]
     Io(String),
+    /// A chunk that was to come before this one was refused: it has to be handed in first.
+    #[error("an earlier chunk was refused, and has to be handed in first")]
+    Overtaking,
     /// The journal is closing.
     #[error("the journal is closed")]
     Closed,
@@ -242,6 +246,7 @@ impl Journal {
             table: Mutex::new(std::mem::take(&mut opened.table)),
             condition: watch::Sender::new(Condition::Writable),
             commits: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
             opened: Mutex::new(Some(opened)),
             thread: Mutex::new(None),
             #[cfg(test)]
@@ -278,12 +283,29 @@ impl Journal {
     /// Queues a chunk. Chunks get their ids in the order of the calls. The receiver gives the id once the chunk is on disk.
     /// While the journal refuses ([`Journal::condition`]), so does this, at once.
     pub fn append(&self, chunk: Chunk) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.append_if(chunk, None)
+    }
+    /// Like [`Journal::append`], but refuses ([`AppendError::Overtaking`]) when any chunk was refused since
+    /// [`Journal::refusals`] was `seen`. So a chunk is never taken while an earlier one, which was refused meanwhile, is not.
+    pub fn append_unless_refused_since(
+        &self,
+        chunk: Chunk,
+        seen: u64,
+    ) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.append_if(chunk, Some(seen))
+    }
+    /// How many times chunks were refused so far.
+    pub fn refusals(&self) -> u64 {
+        self.shared.refusals()
+    }
+    fn append_if(&self, chunk: Chunk, seen: Option<u64>) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
         let (reply, receiver) = oneshot::channel();
-        let waiting = Waiting::new(&chunk, reply);
+        let waiting = Waiting::new(&chunk, seen, reply);
         let mut work = self.shared.work();
         let refusal = if work.closing { Some(AppendError::Closed) } else { self.shared.refusal() };
         match refusal {
             Some(error) => {
+                self.shared.count_refusal();
                 drop(work);
                 waiting.refuse(error);
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -26,12 +27,25 @@ pub(super) enum Verified {
 }
 
 pub(super) fn read(shared: &Shared, id: ChunkId) -> Result<Chunk, ReadError> {
+    let found = shared.table().find(id.0);
+    read_found(shared, id, found)
+}
+
+/// Reads a chunk that was found there a moment ago.
+pub(super) fn read_found(
+    shared: &Shared,
+    id: ChunkId,
+    mut found: Option<(Place, Arc<Segment>)>,
+) -> Result<Chunk, ReadError> {
     loop {
-        let (place, segment) = shared.table().find(id.0).ok_or(ReadError::Missing(id))?;
+        let (place, segment) = found.ok_or(ReadError::Missing(id))?;
         let verified = read_frame(&segment, id.0, place);
-        if !matches!(verified, Ok(Verified::Whole { .. })) && shared.table().place(id.0) != Some(place) {
-            // It was released or copied elsewhere, and its file used again, while we read.
-            continue;
+        if !matches!(verified, Ok(Verified::Whole { .. })) {
+            found = shared.table().find(id.0);
+            if found.as_ref().map(|(now, _)| *now) != Some(place) {
+                // It was released or copied elsewhere, and its file used again, while we read.
+                continue;
+            }
         }
         return match verified {
             Ok(Verified::Whole { chunk, .. }) => Ok(chunk),

@@ -13,15 +13,21 @@ use super::writer::{GROUP_BYTES, Item, Writer};
 impl Writer {
     /// Deletes what is dead, then copies one group forward. Comes again while there is more to do.
     pub(super) fn reclaim(&mut self) {
-        loop {
-            // Not in the loop's head: the table must not be locked below.
-            let dead = self.shared.table().take_dead();
-            let Some(dead) = dead else { break };
-            self.retire(dead);
-        }
+        self.retire_dead();
         if self.copy_forward() {
             self.shared.ask_to_reclaim();
         }
+    }
+
+    /// Deletes segments that nothing lives in, or keeps them as spares.
+    pub(super) fn retire_dead(&mut self) {
+        while let Some(dead) = self.take_dead() {
+            self.retire(dead);
+        }
+    }
+
+    fn take_dead(&self) -> Option<Held> {
+        self.shared.table().take_dead()
     }
 
     fn retire(&mut self, dead: Held) {
@@ -80,12 +86,10 @@ impl Writer {
                 items.push(Item { id, head: bytes, bodies: Bytes::new() });
                 from.push(place);
                 spans += span;
-            } else if self.shared.table().place(id) == Some(place) {
-                // The disk does not give it now: leave the segment be until the next round.
-                return false;
             }
         }
         if items.is_empty() {
+            // All of them are gone, or are in a segment that is left alone from now on.
             return true;
         }
         match self.write(&items) {
@@ -117,7 +121,10 @@ impl Writer {
                 None
             }
             Err(cause) => {
-                tracing::error!(segment = %segment.path.display(), chunk = id, %cause, "copying a chunk forward failed");
+                tracing::error!(segment = %segment.path.display(), chunk = id, %cause, "the disk does not give a chunk; its segment is not copied forward");
+                if let Some(held) = self.shared.table().segments.get_mut(&place.generation) {
+                    held.unreadable = true;
+                }
                 None
             }
         }

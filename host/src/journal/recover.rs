@@ -98,8 +98,7 @@ pub(super) fn open(dir: &Path, quarantine: &Path, segment_bytes: u64) -> Result<
     let mut healer =
         Healer { quarantine, places: &places, next_id, abandoned: &abandoned, recovery: Recovery::default() };
     let newest = candidates.last_key_value().map(|(generation, _)| *generation);
-    let mut table = Table::default();
-    table.spares = spares;
+    let mut table = Table::with_spares(spares);
     let mut active = None;
     for (generation, one) in candidates {
         let is_newest = newest == Some(generation);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -20,12 +20,22 @@ pub(super) struct Waiting {
     pub(super) bodies: Bytes,
     pub(super) meta: Arc<ChunkMeta>,
     pub(super) reply: oneshot::Sender<Result<ChunkId, AppendError>>,
+    /// It is not to be taken when more than these were refused.
+    pub(super) seen: Option<u64>,
 }
 
 impl Waiting {
-    pub(super) fn new(chunk: &Chunk, reply: oneshot::Sender<Result<ChunkId, AppendError>>) -> Self {
+    pub(super) fn new(
+        chunk: &Chunk,
+        seen: Option<u64>,
+        reply: oneshot::Sender<Result<ChunkId, AppendError>>,
+    ) -> Self {
         let (head, bodies) = chunk.encode();
-        Self { head, bodies, meta: chunk.meta().clone(), reply }
+        Self { head, bodies, meta: chunk.meta().clone(), reply, seen }
+    }
+    /// Whether a chunk was refused behind which this one was meant to be.
+    pub(super) fn overtakes(&self, refusals: u64) -> bool {
+        self.seen.is_some_and(|seen| seen != refusals)
     }
     /// Bytes of the encoded chunk.
     pub(super) fn length(&self) -> u64 {
@@ -57,6 +67,8 @@ pub(super) struct Shared {
     pub(super) table: Mutex<Table>,
     pub(super) condition: watch::Sender<Condition>,
     pub(super) commits: AtomicU64,
+    /// How many times chunks were refused; raised before any of them hears of it.
+    pub(super) refusals: AtomicU64,
     /// What the writer starts from, until it does.
     pub(super) opened: Mutex<Option<Opened>>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
@@ -83,6 +95,13 @@ impl Shared {
             Condition::LimitReached { used, limit } => Some(AppendError::LimitReached { used: *used, limit: *limit }),
             Condition::Failed(cause) => Some(AppendError::Io(cause.clone())),
         }
+    }
+    pub(super) fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::SeqCst)
+    }
+    /// Chunks are about to be refused.
+    pub(super) fn count_refusal(&self) {
+        self.refusals.fetch_add(1, Ordering::SeqCst);
     }
     /// Lets the writer look for segments to delete or to copy.
     pub(super) fn ask_to_reclaim(&self) {

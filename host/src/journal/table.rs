@@ -32,6 +32,8 @@ pub(super) struct Held {
     pub(super) length: u64,
     /// A write to it failed: it is not used again.
     pub(super) abandoned: bool,
+    /// The disk does not give some of it: it stays as it is until all of it was released.
+    pub(super) unreadable: bool,
     live_bytes: u64,
     live_chunks: usize,
     /// Every chunk that was put here, also those that are gone.
@@ -40,7 +42,15 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) fn new(segment: Segment, length: u64) -> Self {
-        Self { segment: Arc::new(segment), length, abandoned: false, live_bytes: 0, live_chunks: 0, ids: Vec::new() }
+        Self {
+            segment: Arc::new(segment),
+            length,
+            abandoned: false,
+            unreadable: false,
+            live_bytes: 0,
+            live_chunks: 0,
+            ids: Vec::new(),
+        }
     }
 }
 
@@ -55,6 +65,10 @@ pub(super) struct Table {
 }
 
 impl Table {
+    pub(super) fn with_spares(spares: Vec<Spare>) -> Self {
+        Self { spares, ..Self::default() }
+    }
+
     pub(super) fn place(&self, id: u64) -> Option<Place> {
         self.chunks.get(&id).copied()
     }
@@ -131,10 +145,9 @@ impl Table {
         let live: u64 = closed().map(|(_, held)| held.live_bytes).sum();
         let length: u64 = closed().map(|(_, held)| held.length).sum();
         let poor = closed().count() >= COPY_FROM_SEGMENTS && live.saturating_mul(COPY_BELOW) < length;
-        let (generation, held) =
-            closed().filter(|(_, held)| held.live_chunks > 0).min_by_key(|(generation, held)| {
-                (held.live_bytes.saturating_mul(1000) / held.length.max(1), **generation)
-            })?;
+        let (generation, held) = closed().filter(|(_, held)| held.live_chunks > 0 && !held.unreadable).min_by_key(
+            |(generation, held)| (held.live_bytes.saturating_mul(1000) / held.length.max(1), **generation),
+        )?;
         let below = if full { COPY_BELOW_WHEN_FULL } else { COPY_BELOW };
         ((poor || full) && held.live_bytes.saturating_mul(below) < held.length).then_some((*generation, held))
     }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::layout::{self, Abandoned, FRAME_BYTES, HEADER_BYTES, Kind, MAX_CUTS, SegmentHeader};
+use super::layout::{self, Abandoned, FRAME_BYTES, HEADER_BYTES, Kind};
 use super::recover::{Active, Opened};
-use super::segment::{make, write_pieces};
+use super::segment::write_pieces;
 use super::shared::{Shared, Waiting};
-use super::space::{FreeSpace, is_full};
-use super::table::{Held, Place};
+use super::space::FreeSpace;
+use super::table::Place;
 use super::{AppendError, Condition, OnCommit, Options};
 use crate::record::ChunkId;
 
@@ -45,11 +45,11 @@ impl Item {
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     on_commit: OnCommit,
-    options: Options,
-    free: FreeSpace,
+    pub(super) options: Options,
+    pub(super) free: FreeSpace,
     pub(super) active: Option<Active>,
-    next_id: u64,
-    next_generation: u64,
+    pub(super) next_id: u64,
+    pub(super) next_generation: u64,
     /// Where abandoned segments that still exist end.
     pub(super) abandoned: Vec<Abandoned>,
     /// When to look next whether there is room again.
@@ -97,6 +97,8 @@ impl Writer {
                 Turn::Close => break,
             }
         }
+        // What is left would only be read, and found released, at the next start.
+        self.retire_dead();
         self.mark_closed();
     }
 
@@ -130,11 +132,19 @@ impl Writer {
     fn commit(&mut self, mut group: VecDeque<Waiting>) {
         while let Some(first) = group.front() {
             if let Some(error) = self.shared.refusal() {
+                self.shared.count_refusal();
                 return refuse_all(group, &error);
+            }
+            if first.overtakes(self.shared.refusals()) {
+                if let Some(first) = group.pop_front() {
+                    first.refuse(AppendError::Overtaking);
+                }
+                continue;
             }
             let span = layout::span(first.length());
             if let Some(error) = self.never_fits(span) {
                 if let Some(first) = group.pop_front() {
+                    self.shared.count_refusal();
                     first.refuse(error);
                 }
                 continue;
@@ -152,8 +162,9 @@ impl Writer {
                 Ok(places) => self.committed(part, &items, &places),
                 Err(cause) => {
                     let error = self.failed(cause);
-                    refuse_all(part.into(), &error);
-                    return self.refuse(group, error);
+                    let mut refused = VecDeque::from(part);
+                    refused.append(&mut group);
+                    return self.refuse(refused, error);
                 }
             }
         }
@@ -184,7 +195,9 @@ impl Writer {
     fn take_what_fits(&self, group: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         let mut room = self.room();
         let mut part = Vec::new();
-        while let Some(waiting) = group.pop_front_if(|waiting| layout::span(waiting.length()) <= room) {
+        let refusals = self.shared.refusals();
+        let fits = |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
+        while let Some(waiting) = group.pop_front_if(|waiting| fits(waiting, room)) {
             room -= layout::span(waiting.length());
             part.push(waiting);
         }
@@ -193,16 +206,6 @@ impl Writer {
 
     pub(super) fn segment_bytes(&self) -> u64 {
         self.options.segment_bytes
-    }
-
-    /// How long a segment must be that takes so many bytes of frames: a large chunk gets one of its own.
-    pub(super) fn segment_for(&self, span: u64) -> u64 {
-        (HEADER_BYTES + span + FRAME_BYTES).max(self.options.segment_bytes)
-    }
-
-    /// Bytes of frames that the active segment can still take; its last end mark needs its place, too.
-    pub(super) fn room(&self) -> u64 {
-        self.active.as_ref().map_or(0, |active| (active.length - FRAME_BYTES).saturating_sub(active.end))
     }
 
     /// Writes frames at the end of the active segment, and syncs. After an error the segment must not be used again.
@@ -276,111 +279,8 @@ impl Writer {
         error
     }
 
-    fn error_of(&mut self, cause: &io::Error) -> AppendError {
-        if is_full(cause) {
-            let free = self.free.bytes_now().unwrap_or_default();
-            AppendError::DiskFull { free, needed: self.options.reserve_bytes + self.options.segment_bytes }
-        } else {
-            AppendError::Io(cause.to_string())
-        }
-    }
-
-    /// A chunk that would be refused even by an empty journal. It alone is refused: others need not wait for it.
-    fn never_fits(&self, span: u64) -> Option<AppendError> {
-        let limit = self.options.max_bytes?;
-        let alone = HEADER_BYTES + span + FRAME_BYTES;
-        (alone > limit.max(self.options.segment_bytes)).then_some(AppendError::LimitReached { used: alone, limit })
-    }
-
-    /// Sees to it that so many bytes of frames fit the active segment, and that the disk keeps its reserve.
-    fn make_room(&mut self, span: u64) -> Result<(), AppendError> {
-        let reserve = self.options.reserve_bytes;
-        let statvfs = |cause: io::Error| AppendError::Io(format!("asking for the disk's free space failed: {cause}"));
-        if self.free.bytes().map_err(statvfs)? < reserve {
-            self.drop_spares();
-            let free = self.free.bytes_now().map_err(statvfs)?;
-            if free < reserve {
-                return Err(AppendError::DiskFull { free, needed: reserve });
-            }
-        }
-        if span <= self.room() {
-            return Ok(());
-        }
-        let length = self.segment_for(span);
-        if !self.has_spare(length) {
-            let used = |writer: &Self| writer.shared.table().disk_bytes();
-            if let Some(limit) = self.options.max_bytes {
-                if used(self).saturating_add(length) > limit {
-                    self.drop_spares();
-                }
-                if used(self).saturating_add(length) > limit {
-                    return Err(AppendError::LimitReached { used: used(self), limit });
-                }
-            }
-            let needed = reserve.saturating_add(length);
-            if self.free.bytes_now().map_err(statvfs)? < needed {
-                self.drop_spares();
-                let free = self.free.bytes_now().map_err(statvfs)?;
-                if free < needed {
-                    return Err(AppendError::DiskFull { free, needed });
-                }
-            }
-        }
-        self.begin_segment(length).map_err(|cause| {
-            tracing::error!(%cause, "a new journal segment could not be made");
-            self.error_of(&cause)
-        })
-    }
-
-    fn has_spare(&self, length: u64) -> bool {
-        self.shared.table().spares.iter().any(|spare| spare.length == length)
-    }
-
-    fn drop_spares(&mut self) {
-        for spare in std::mem::take(&mut self.shared.table().spares) {
-            if let Err(cause) = std::fs::remove_file(&spare.path) {
-                tracing::warn!(file = %spare.path.display(), %cause, "a spare journal file could not be removed");
-            }
-        }
-    }
-
-    /// Makes a new segment the active one, from a spare where there is one of that size.
-    pub(super) fn begin_segment(&mut self, length: u64) -> io::Result<()> {
-        if self.abandoned.len() > MAX_CUTS {
-            return Err(io::Error::other(
-                "more segments were abandoned than a header can name; deliver what they hold",
-            ));
-        }
-        let spare = {
-            let mut table = self.shared.table();
-            let at = table.spares.iter().position(|spare| spare.length == length);
-            at.map(|at| table.spares.swap_remove(at))
-        };
-        let generation = self.next_generation;
-        self.next_generation += 1;
-        let header = SegmentHeader {
-            generation,
-            salt: rand::random(),
-            base: self.next_id,
-            length,
-            abandoned: self.abandoned.clone(),
-        };
-        #[cfg(test)]
-        self.shared.faults.on_make()?;
-        let held = Held::new(make(&self.shared.dir, &header, spare.as_ref())?, length);
-        self.active = Some(Active { segment: held.segment.clone(), length, end: HEADER_BYTES });
-        let mut table = self.shared.table();
-        table.active = Some(generation);
-        table.segments.insert(generation, held);
-        let work = table.has_work(self.shared.is_full());
-        drop(table);
-        if work {
-            self.shared.ask_to_reclaim();
-        }
-        Ok(())
-    }
-
     /// Refuses a group and all that waits behind it: nothing later may be taken while whoever handed this in does not know.
+    /// So the condition changes before anybody hears of it.
     pub(super) fn refuse(&mut self, group: VecDeque<Waiting>, error: AppendError) {
         let condition = match &error {
             AppendError::DiskFull { free, needed } => Condition::DiskFull { free: *free, needed: *needed },
@@ -392,6 +292,7 @@ impl Writer {
         self.retry_at = Instant::now() + RETRY;
         let behind = {
             let mut work = self.shared.work();
+            self.shared.count_refusal();
             self.shared.condition.send_replace(condition);
             work.reclaim = true;
             std::mem::take(&mut work.waiting)

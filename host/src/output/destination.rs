@@ -55,8 +55,7 @@ impl Drop for Permit {
 
 impl Destination {
     fn new(name: String) -> Self {
-        let state =
-            State { limit: 0.0, most: 0.0, in_flight: 0, failures_in_a_row: 0, closed_until: None };
+        let state = State { limit: 0.0, most: 0.0, in_flight: 0, failures_in_a_row: 0, closed_until: None };
         Self { name, state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -209,7 +208,8 @@ mod tests {
         let destination = with_workers(4);
         let now = Instant::now();
         destination.failed(&failure(FailureKind::Throttled, Some(Duration::ZERO)), &retry(), now, 1.0);
-        let at_once = |d: &Arc<Destination>| (0..9).map(|_| d.try_permit(now)).filter_map(Result::ok).collect::<Vec<_>>().len();
+        let at_once =
+            |d: &Arc<Destination>| (0..9).map(|_| d.try_permit(now)).filter_map(Result::ok).collect::<Vec<_>>().len();
         assert_eq!(at_once(&destination), 2);
         for _ in 0..3 {
             destination.succeeded();

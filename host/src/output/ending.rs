@@ -165,7 +165,7 @@ enum LettersError {
 }
 
 fn totals(chunks: &Chunks) -> (u64, u64) {
-    chunks.iter().fold((0, 0), |(records, bytes), (_, meta)| {
-        (records + u64::from(meta.records), bytes + meta.body_bytes)
-    })
+    chunks
+        .iter()
+        .fold((0, 0), |(records, bytes), (_, meta)| (records + u64::from(meta.records), bytes + meta.body_bytes))
 }

@@ -70,7 +70,10 @@ mod tests {
     #[test]
     fn the_third_poisonous_batch_in_a_row_puts_the_plugin_in_quarantine() {
         let health = PluginHealth::new();
-        assert_eq!([health.died(2), health.died(2), health.died(2)], [Verdict::DeadLetter, Verdict::DeadLetter, Verdict::Hold]);
+        assert_eq!(
+            [health.died(2), health.died(2), health.died(2)],
+            [Verdict::DeadLetter, Verdict::DeadLetter, Verdict::Hold]
+        );
         assert!(health.quarantined());
         assert_eq!(health.died(0), Verdict::Hold);
     }

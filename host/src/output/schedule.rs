@@ -47,13 +47,7 @@ enum Pick {
 
 impl Schedule {
     pub(crate) fn new(queue: Queue, destination: Arc<Destination>) -> Self {
-        Self {
-            queue,
-            destination,
-            waiting: Mutex::default(),
-            changed: Notify::new(),
-            stopping: AtomicBool::new(false),
-        }
+        Self { queue, destination, waiting: Mutex::default(), changed: Notify::new(), stopping: AtomicBool::new(false) }
     }
 
     /// Puts a job back until `when`.

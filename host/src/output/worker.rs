@@ -83,14 +83,12 @@ async fn ensure(seat: Option<Seat>, number: u32, shared: &Shared) -> Option<Seat
 /// One attempt at one batch. Gives the store back if it lives.
 async fn attempt(seat: Seat, mut job: Job, number: u32, shared: &Arc<Shared>) -> Option<Seat> {
     // Chunks that were found damaged are set aside and counted by the journal; the batch goes on without them.
-    let chunks: Arc<[_]> =
-        job.batch.chunks.iter().filter(|(id, _)| shared.journal.contains(*id)).cloned().collect();
+    let chunks: Arc<[_]> = job.batch.chunks.iter().filter(|(id, _)| shared.journal.contains(*id)).cloned().collect();
     if chunks.is_empty() {
         shared.ending.nothing_left(&job.batch).await;
         return Some(seat);
     }
-    let delivery =
-        Delivery { id: job.batch.row.id, attempt: job.attempt, chunks, journal: shared.journal.clone() };
+    let delivery = Delivery { id: job.batch.row.id, attempt: job.attempt, chunks, journal: shared.journal.clone() };
     let fresh = seat.batches == 0;
     let batches = seat.batches + 1;
     let (outcome, worker) = seat.worker.deliver(delivery.clone()).await;
@@ -130,8 +128,7 @@ async fn failed(
     }
     if too_old(&job, shared) {
         let seat = abandon(seat, delivery.clone(), number).await;
-        let reason =
-            format!("given up after {} tries in {}: {}", job.attempt - 1, age_text(&job), failure.message);
+        let reason = format!("given up after {} tries in {}: {}", job.attempt - 1, age_text(&job), failure.message);
         shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &reason).await;
         return seat;
     }
@@ -163,10 +160,7 @@ async fn died(death: &Death, fresh: bool, mut job: Job, delivery: Delivery, numb
     );
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
-    let blames_the_batch = !matches!(
-        death.cause,
-        crate::plugin::DeathCause::Timeout | crate::plugin::DeathCause::Host
-    );
+    let blames_the_batch = !matches!(death.cause, crate::plugin::DeathCause::Timeout | crate::plugin::DeathCause::Host);
     if fresh && blames_the_batch {
         job.fresh_deaths = job.fresh_deaths.saturating_add(1);
     }

@@ -41,13 +41,8 @@ impl DataDirLock {
     pub fn take(data_dir: &Path) -> Result<Self, LockError> {
         let path = data_dir.join("wharf.lock");
         let failed = |cause| LockError::File { file: path.clone(), cause };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut text = String::new();
             let _ = file.read_to_string(&mut text);

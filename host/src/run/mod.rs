@@ -87,8 +87,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let running = outputs::start(&config, &checked, &queues, &rooms, &metrics).await.map_err(failed)?;
     board.outputs(&config, &checked, running.iter().map(Output::handle).collect(), &rooms.journal);
     let routes = config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect();
-    let intake = Intake::new(routes, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
-        .map_err(failed)?;
+    let intake =
+        Intake::new(routes, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;
@@ -267,7 +267,9 @@ async fn stop_everything(stopping: Stopping<'_>) -> u64 {
         None => ended.await,
         Some(deadline) => {
             if tokio::time::timeout_at(deadline, ended).await.is_err() {
-                tracing::warn!("a source did not stop within the grace time; what it had not acknowledged is not taken in");
+                tracing::warn!(
+                    "a source did not stop within the grace time; what it had not acknowledged is not taken in"
+                );
             }
         }
     }

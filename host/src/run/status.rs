@@ -130,7 +130,8 @@ impl Status for Board {
 }
 
 fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
-    let since = |at_ns: i64| std::time::Duration::from_nanos(u64::try_from(now_ns() - at_ns).unwrap_or(0)).as_secs_f64();
+    let since =
+        |at_ns: i64| std::time::Duration::from_nanos(u64::try_from(now_ns() - at_ns).unwrap_or(0)).as_secs_f64();
     OutputHealth {
         name: output.output.to_string(),
         plugin,
@@ -148,4 +149,3 @@ fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
         }),
     }
 }
-

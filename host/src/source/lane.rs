@@ -77,11 +77,6 @@ impl Lane {
         Ok(())
     }
 
-    /// Whether nothing is under way.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
-    }
-
     async fn start(&mut self, chunk: Chunk) -> Result<(), Stopping> {
         loop {
             let answer = tokio::select! {

@@ -103,7 +103,7 @@ mod tests {
     fn whole_lines_are_taken_and_the_unfinished_one_is_left() {
         assert_eq!(
             lines(b"a\n\nbc\r\nde", 10, false),
-            (vec!["a".into(), String::new(), "bc".into()], Taken { bytes: 6, skipping: false, cut: 0 })
+            (vec!["a".into(), String::new(), "bc".into()], Taken { bytes: 7, skipping: false, cut: 0 })
         );
     }
 

@@ -19,7 +19,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::sink::Sink;
@@ -52,7 +52,7 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
 pub struct Running {
     name: Arc<str>,
     address: Option<SocketAddr>,
-    task: JoinHandle<SourceEnded>,
+    end: watch::Receiver<Option<SourceEnded>>,
 }
 
 /// Why a source has ended.
@@ -68,7 +68,9 @@ pub enum SourceEnded {
 
 impl Running {
     fn new(name: Arc<str>, work: impl Future<Output = SourceEnded> + Send + 'static) -> Self {
-        Self { name, address: None, task: tokio::spawn(work) }
+        let (ended, end) = watch::channel(None);
+        tokio::spawn(async move { ended.send_replace(Some(work.await)) });
+        Self { name, address: None, end }
     }
 
     /// The source's name.
@@ -79,12 +81,15 @@ impl Running {
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
-    /// Waits for its end.
+    /// Waits for its end. Any number may wait, and it may be asked again.
+    pub async fn wait_ended(&self) -> SourceEnded {
+        let mut end = self.end.clone();
+        let ended = end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
+        ended.unwrap_or_else(|| SourceEnded::Failed("a fault in Wharf ended its task".to_owned()))
+    }
+    /// Waits for its end, and gives up the source.
     pub async fn ended(self) -> SourceEnded {
-        match self.task.await {
-            Ok(ended) => ended,
-            Err(fault) => SourceEnded::Failed(format!("a fault in Wharf: {fault}")),
-        }
+        self.wait_ended().await
     }
 }
 

@@ -121,8 +121,8 @@ fn ids_never_repeat_after_everything_was_released_and_reopened() {
         }
         let all: Vec<_> = (1..=highest).map(ChunkId).collect();
         journal.release(&all);
-        until("only the active segment is left", || place.segments().len() == 1);
         journal.close();
+        assert_eq!(place.segments().len(), 1, "only the newest is left");
     }
     assert_eq!(highest, 30);
 }
@@ -207,4 +207,73 @@ fn released_chunks_are_missing_and_unknown_ones_are_ignored() {
     journal.release(&[ChunkId(1), ChunkId(1), ChunkId(99)]);
     assert!(!journal.contains(ChunkId(1)));
     assert!(matches!(journal.read(ChunkId(1)), Err(ReadError::Missing(ChunkId(1)))));
+}
+
+#[test]
+fn readers_never_see_another_chunk_while_segments_are_copied_and_recycled() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    let newest = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let readers: Vec<_> = (0..2)
+        .map(|reader| {
+            let (journal, newest) = (journal.clone(), newest.clone());
+            std::thread::spawn(move || {
+                let mut n = reader;
+                while newest.load(Ordering::SeqCst) < 600 {
+                    n = (n + 7) % newest.load(Ordering::SeqCst).max(1);
+                    match journal.read(ChunkId(n + 1)) {
+                        Ok(chunk) => assert_eq!(body_of(&chunk), body(n + 1, 9_000)),
+                        Err(ReadError::Missing(_)) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for id in 1..=600 {
+        assert_eq!(append(&journal, &body(id, 9_000)).unwrap(), id);
+        newest.store(id, Ordering::SeqCst);
+        if id > 20 && id % 9 != 0 {
+            journal.release(&[ChunkId(id - 20)]);
+        }
+    }
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    assert!(!place.quarantine().exists());
+}
+
+#[test]
+fn a_reader_whose_segment_was_recycled_under_it_does_not_call_that_damage() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    for seed in 1..=2 {
+        append(&journal, &body(seed, 40_000)).unwrap();
+    }
+    let found = journal.shared.table().find(1);
+    journal.release(&[ChunkId(1)]);
+    until("its file is free", || place.spares() == 1);
+    append(&journal, &body(3, 40_000)).unwrap();
+    assert_eq!(place.spares(), 0);
+    let read = super::super::reading::read_found(&journal.shared, ChunkId(1), found);
+    assert!(matches!(read, Err(ReadError::Missing(_))), "{read:?}");
+    assert!(!place.quarantine().exists());
+}
+
+#[test]
+fn a_chunk_that_is_released_while_it_is_copied_stays_released() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    for seed in 1..=2 {
+        append(&journal, &body(seed, 40_000)).unwrap();
+    }
+    let mut table = journal.shared.table();
+    let (from, to) = (table.place(1).unwrap(), table.place(2).unwrap());
+    table.moved(1, from, to);
+    assert_eq!(table.place(1), Some(to));
+    table.moved(1, from, from);
+    assert_eq!(table.place(1), Some(to), "it was copied from somewhere else");
+    table.remove(1);
+    table.moved(1, to, from);
+    assert_eq!(table.place(1), None);
 }

@@ -5,6 +5,7 @@ mod damage;
 mod failures;
 mod full;
 mod model;
+mod power;
 
 use std::io;
 use std::path::{Path, PathBuf};

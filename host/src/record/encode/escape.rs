@@ -19,59 +19,66 @@ pub(super) fn count(bytes: &[u8]) -> usize {
     blocks.iter().map(|block| one(block)).sum::<usize>() + one(rest)
 }
 
-/// Where the first byte is that has to be escaped.
-fn first(bytes: &[u8]) -> Option<usize> {
-    let mut start = 0;
-    let (blocks, _) = bytes.as_chunks::<32>();
-    for block in blocks {
-        if block.iter().fold(false, |found, byte| found | must_be_escaped(*byte)) {
-            break;
-        }
-        start += 32;
-    }
-    let rest = bytes.get(start..)?;
-    let (words, last) = rest.as_chunks::<8>();
-    for word in words {
-        let marks = marks(u64::from_le_bytes(*word));
-        if marks != 0 {
-            return Some(start + marks.trailing_zeros() as usize / 8);
-        }
-        start += 8;
-    }
-    last.iter().position(|byte| must_be_escaped(*byte)).map(|at| start + at)
-}
-
 /// The high bit of each byte that has to be escaped. A borrow can also mark a byte above such a one, so only the lowest mark
 /// is to be trusted.
-fn marks(word: u64) -> u64 {
+fn marks(word: [u8; 8]) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
+    let word = u64::from_le_bytes(word);
     let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
     let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     (below(word, 0x20) | is(b'"') | is(b'\\')) & (ONES * 0x80)
 }
 
 /// Appends UTF-8 text, escaped.
+///
+/// Blocks without such a byte are copied as they are. In a block with one the next is seldom far, so it goes on by words: a
+/// word is copied whole, and cut back to the byte that is escaped.
 pub(super) fn write(mut text: &[u8], out: &mut Vec<u8>) {
-    while let Some(at) = first(text) {
-        let (clean, rest) = text.split_at(at);
+    const BLOCK: usize = 32;
+    while !text.is_empty() {
+        let (blocks, _) = text.as_chunks::<BLOCK>();
+        let is_clean = |block: &&[u8; BLOCK]| !block.iter().fold(false, |found, byte| found | must_be_escaped(*byte));
+        let clean = blocks.iter().take_while(is_clean).count() * BLOCK;
+        let (clean, rest) = text.split_at(clean);
         out.extend_from_slice(clean);
-        let Some((byte, rest)) = rest.split_first() else { return };
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            byte => {
-                let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        text = rest;
+        let behind_block = text.len().saturating_sub(BLOCK);
+        while text.len() > behind_block {
+            let Some((word, rest)) = text.split_first_chunk::<8>() else {
+                text.iter().for_each(|byte| write_byte(*byte, out));
+                return;
+            };
+            out.extend_from_slice(word);
+            let clean = marks(*word).trailing_zeros() as usize / 8;
+            match text.get(clean).filter(|_| clean < 8) {
+                Some(byte) => {
+                    out.truncate(out.len() - (8 - clean));
+                    write_byte(*byte, out);
+                    text = text.get(clean + 1..).unwrap_or_default();
+                }
+                None => text = rest,
             }
         }
-        text = rest;
     }
-    out.extend_from_slice(text);
+}
+
+/// Appends one byte, escaped if it has to be.
+#[inline]
+fn write_byte(byte: u8, out: &mut Vec<u8>) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        0..0x20 => {
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        }
+        _ => return out.push(byte),
+    };
+    out.extend_from_slice(&[b'\\', short]);
 }
 
 /// Appends any bytes, escaped; what is no UTF-8 becomes U+FFFD, one for each maximal subpart as Unicode recommends.

@@ -296,7 +296,7 @@ mod streams {
     /// Some windows of lines of many kinds, and one record that is larger than any window.
     fn many() -> Vec<Chunk> {
         let line = |n: usize| format!("line {n} \"quoted\" {} é", "x".repeat(n * 7919 % 300));
-        let lines: Vec<_> = (0..2000).map(line).collect();
+        let lines: Vec<_> = (0..700).map(line).collect();
         vec![
             text(&lines),
             text(&[vec![b'y'; 300_000], vec![0xff; 10_000], vec![1; 50_000]]),

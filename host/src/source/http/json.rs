@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
                         return Err(self.fault("it is nested more than 128 deep"));
                     }
                     depth += 1;
-                    objects = objects << 1 | u128::from(byte == b'{');
+                    objects = (objects << 1) | u128::from(byte == b'{');
                     next = if byte == b'{' { Next::KeyOrEnd } else { Next::ValueOrEnd };
                     self.at += 1;
                 }
@@ -212,9 +212,9 @@ impl<'a> Scanner<'a> {
             let word = u64::from_le_bytes(*eight);
             // The highest bit of a byte is set where it is 0 (or, harmlessly, behind one that is).
             let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-            let special = zeros(word ^ ONES * u64::from(b'"'))
-                | zeros(word ^ ONES * u64::from(b'\\'))
-                | (word.wrapping_sub(ONES * 0x20) & !word & HIGHS);
+            let special = zeros(word ^ (ONES * u64::from(b'"')))
+                | zeros(word ^ (ONES * u64::from(b'\\')))
+                | (word.wrapping_sub(0x2020_2020_2020_2020) & !word & HIGHS);
             if special != 0 {
                 self.at += (special.trailing_zeros() / 8) as usize;
                 return;

@@ -35,6 +35,9 @@ use crate::record::{Chunk, now_ns};
 /// Bodies up to this size are read on the spot; larger ones would hold up other requests.
 const READ_ON_THE_SPOT: usize = 64 << 10;
 
+/// No `max_body_bytes` goes beyond this: a request is one chunk, and that has an end.
+const LARGEST: u64 = 1 << 30;
+
 /// How many bodies of the largest size may be in memory at once.
 const LARGEST_AT_ONCE: u64 = 4;
 
@@ -51,11 +54,12 @@ pub(super) fn spawn(
     listener.set_nonblocking(true).map_err(failed)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    let limit = http.max_body_bytes.min(LARGEST);
     let door = Arc::new(Door {
         name: name.clone(),
         tag: source.tag.clone(),
-        limit: http.max_body_bytes,
-        room: Room::new(http.max_body_bytes.saturating_mul(LARGEST_AT_ONCE)),
+        limit,
+        room: Room::new(limit * LARGEST_AT_ONCE),
         sink,
         shutdown: shutdown.clone(),
     });

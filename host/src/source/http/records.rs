@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(bad(Format::Json, b"{}{}"), (2, 2));
         assert_eq!(bad(Format::Json, b"[{}"), (2, 3));
         assert_eq!(bad(Format::JsonLines, b"{}\n{\"a\":\n1}\n"), (2, 8));
-        assert_eq!(bad(Format::JsonLines, b"{}\n{} {}\n"), (3, 6));
+        assert_eq!(bad(Format::JsonLines, b"{}\n{} {}\n"), (2, 6));
         assert_eq!(bad(Format::JsonLines, b"{}\n3\n"), (2, 3));
     }
 

@@ -46,6 +46,9 @@ pub(crate) struct Followed {
     fingerprint: Fingerprint,
     offset: u64,
     skipping: bool,
+    /// Whether it begins anew, and zeros at its beginning are a hole: a writer that does not append goes on, after a
+    /// truncation, where it was.
+    hole: bool,
     /// Size and time of change at the last look.
     seen: (u64, i64, i64),
     grew: Instant,
@@ -67,8 +70,6 @@ pub(crate) enum Moved {
 pub(crate) struct Look {
     /// Records, with the position behind them.
     pub(crate) chunk: Option<Chunk>,
-    /// Bytes that were dealt with.
-    pub(crate) bytes: usize,
     /// Whether there is more to read at once.
     pub(crate) more: bool,
     /// Lines that were too long.
@@ -110,6 +111,7 @@ impl Followed {
             fingerprint,
             offset: 0,
             skipping: false,
+            hole: false,
             seen: (0, 0, 0),
             grew: Instant::now(),
             want: BLOCK_BYTES,
@@ -177,10 +179,15 @@ impl Followed {
         self.seen = if look.more { (end, 0, 0) } else { now };
         self.ready = look.more;
         let mut chunk = ChunkBuilder::new(BodyKind::Text, common.tag.clone());
-        let block = common.buffer.get(..read).unwrap_or_default();
+        let mut block = common.buffer.get(..read).unwrap_or_default();
+        if self.hole {
+            let zeros = block.iter().take_while(|byte| **byte == 0).count();
+            block = block.get(zeros..).unwrap_or_default();
+            self.offset += zeros as u64;
+            self.hole = block.is_empty();
+        }
         let taken = take_lines(&mut chunk, now_ns(), block, common.max_line, self.skipping);
-        self.took(&taken, read, common.max_line);
-        look.bytes = taken.bytes;
+        self.took(&taken, block.len(), common.max_line);
         look.cut = taken.cut;
         look.chunk = self.close(chunk, common);
         Ok(look)
@@ -254,6 +261,7 @@ impl Followed {
         self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
         self.offset = 0;
         self.skipping = false;
+        self.hole = true;
         self.seen = (0, 0, 0);
         self.want = BLOCK_BYTES;
         Ok(restarted)

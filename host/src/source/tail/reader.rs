@@ -25,6 +25,9 @@ const POLL: Duration = Duration::from_millis(250);
 /// Pause behind a round that read everything there was, so that a trickle becomes chunks of more than a line.
 const PACE: Duration = Duration::from_millis(5);
 
+/// No `max_line_bytes` goes beyond this: a line is in memory as a whole, and a chunk must hold it.
+const LONGEST_LINE: usize = 1 << 30;
+
 pub(super) struct Reader {
     pub(super) common: Common,
     pub(super) patterns: Patterns,
@@ -60,7 +63,7 @@ impl Reader {
             common: Common {
                 source: name.clone(),
                 tag: source.tag.clone(),
-                max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).max(1),
+                max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
                 buffer: vec![0; BLOCK_BYTES],
                 unrecorded: Vec::new(),
             },
@@ -230,9 +233,9 @@ impl Reader {
     fn take_events(&mut self) -> bool {
         let Some(watch) = &mut self.watch else { return false };
         let events = watch.take();
-        for path in &events.changed {
-            for file in self.files.iter_mut().filter(|file| file.path == *path) {
-                file.ready = true;
+        if !events.changed.is_empty() {
+            for file in &mut self.files {
+                file.ready |= events.changed.contains(&file.path);
             }
         }
         events.names

@@ -4,13 +4,14 @@
 //! one event a look, not one a write. Where it does not work (network file systems, other systems, too few watches left)
 //! the reader's own polling finds everything, a little later.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// What happened since the last look.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     /// Files that may have grown.
-    pub(crate) changed: Vec<PathBuf>,
+    pub(crate) changed: HashSet<PathBuf>,
     /// Whether names came, went or changed.
     pub(crate) names: bool,
 }
@@ -125,7 +126,7 @@ mod linux {
                     && let Some(directory) = self.paths.get(&event.wd())
                     && let Some(name) = event.file_name()
                 {
-                    events.changed.push(directory.join(Path::new(OsStr::from_bytes(name.to_bytes()))));
+                    events.changed.insert(directory.join(Path::new(OsStr::from_bytes(name.to_bytes()))));
                 }
             }
             for watch in forgotten {
