@@ -51,7 +51,10 @@ impl Connection {
 
     /// A connection with given credentials, so that a test depends on no environment.
     #[cfg(test)]
-    pub(crate) fn with_credentials(settings: AwsConfig, credentials: aws_credential_types::Credentials) -> Arc<Self> {
+    pub(crate) fn with_credentials(
+        settings: AwsConfig,
+        credentials: impl aws_credential_types::provider::ProvideCredentials + 'static,
+    ) -> Arc<Self> {
         let config = aws_sdk_s3::config::Builder::from(&SdkConfig::builder().http_client(http_client()).build())
             .region(Region::new("us-east-1"))
             .credentials_provider(credentials);
@@ -240,5 +243,48 @@ mod tests {
         let c = Connection::for_settings(&with_endpoint("http://another-connection"));
         assert!(Arc::ptr_eq(&a, &b));
         assert!(!Arc::ptr_eq(&a, &c));
+    }
+
+    /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html>
+    #[tokio::test]
+    async fn a_role_is_assumed_at_the_given_sts_with_its_external_id() {
+        use aws_credential_types::Credentials;
+        use aws_credential_types::provider::ProvideCredentials as _;
+
+        let answer = "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleResult><Credentials>\
+                      <AccessKeyId>AKIDROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
+                      <Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+        let asked = Arc::new(Mutex::new(String::new()));
+        let app = axum::Router::new().fallback({
+            let asked = Arc::clone(&asked);
+            async move |form: String| {
+                *asked.lock().unwrap() = form;
+                answer
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let settings = AwsConfig {
+            role_arn: Some("arn:aws:iam::123456789012:role/r".into()),
+            external_id: Some("ext-1".into()),
+            sts_endpoint: Some(format!("http://{}", listener.local_addr().unwrap())),
+            ..AwsConfig::default()
+        };
+        tokio::spawn(async move { axum::serve(listener, app).await });
+
+        let own = Credentials::new("AKIDOWN", "s", None, None, "test");
+        let shared = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http_client())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(own)
+            .load()
+            .await;
+        let provider = assumed_role(&settings, &shared).await.unwrap();
+        assert_eq!(provider.provide_credentials().await.unwrap().access_key_id(), "AKIDROLE");
+        let asked = asked.lock().unwrap().clone();
+        for field in
+            ["RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr", "ExternalId=ext-1", "RoleSessionName=wharf"]
+        {
+            assert!(asked.contains(field), "{field} is not in {asked}");
+        }
     }
 }

@@ -78,11 +78,14 @@ impl Bench {
     }
 
     fn at(aws: AwsConfig, seen: Arc<Mutex<Vec<Seen>>>) -> Self {
+        let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+        Self::over(Connection::with_credentials(aws, credentials), seen)
+    }
+
+    fn over(connection: Arc<Connection>, seen: Arc<Mutex<Vec<Seen>>>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (state, _) = State::open(dir.path()).unwrap();
-        let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
-        let services =
-            Services::over("archive".into(), Connection::with_credentials(aws, credentials), state, Metrics::new());
+        let services = Services::over("archive".into(), connection, state, Metrics::new());
         services.grant_s3(vec![S3Grant { bucket: "bucket".into(), key_prefix: "logs/".into() }]);
         let mut caller = Caller::new(Arc::clone(&services), GuestLog::new(services, 0, "p".into()));
         caller.phase = Phase::Work;
@@ -415,4 +418,34 @@ fn parts_are_given_in_ascending_order_and_lie_in_1_to_10000() {
     for wrong in [&[][..], &[0], &[2, 1], &[1, 1], &[10_001]] {
         assert!(matches!(check_parts(&parts(wrong)), Err(HostError::Invalid(_))), "{wrong:?}");
     }
+}
+
+#[tokio::test]
+async fn credentials_that_cannot_be_had_are_told_apart_from_a_broken_line() {
+    #[derive(Debug)]
+    struct None;
+    impl aws_credential_types::provider::ProvideCredentials for None {
+        fn provide_credentials<'a>(&'a self) -> aws_credential_types::provider::future::ProvideCredentials<'a>
+        where
+            Self: 'a,
+        {
+            let error = aws_credential_types::provider::error::CredentialsError::not_loaded("no profile named x");
+            aws_credential_types::provider::future::ProvideCredentials::ready(Err(error))
+        }
+    }
+    let aws = AwsConfig { endpoint: Some("http://127.0.0.1:9".into()), ..AwsConfig::default() };
+    let mut bench = Bench::over(Connection::with_credentials(aws, None), Arc::default());
+    match bench.put("logs/x", attributes()).await {
+        Err(Error::Credentials(text)) => assert!(text.contains("no profile named x"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_attribute_cannot_become_another_header() {
+    let mut bench = Bench::new(|_| ok()).await;
+    let with = Attributes { content_type: Some("text/plain\r\nx-amz-acl: public-read".into()), ..attributes() };
+    let answer = bench.put("logs/x", with).await;
+    assert!(matches!(answer, Err(Error::Host(HostError::Invalid(_)))), "{answer:?}");
+    assert!(bench.requests().is_empty());
 }
