@@ -44,7 +44,6 @@ impl Bucket {
         self.filled = self.filled.max(now);
         self.lines = (self.lines + seconds * LINES_PER_SECOND).min(LINES_BURST);
         self.bytes = (self.bytes + seconds * BYTES_PER_SECOND).min(BYTES_BURST);
-        #[expect(clippy::cast_precision_loss, reason = "a line has at most some KiB")]
         let bytes = bytes as f64;
         if self.lines < 1.0 || self.bytes < bytes {
             self.suppressed += 1;

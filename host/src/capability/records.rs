@@ -184,7 +184,6 @@ impl records::HostBody for Caller {
         let bytes = self.table.get(&body)?.bytes.clone();
         let crc = blocking(move || crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &bytes)).await?;
         // A CRC-32 has 32 bits, in whatever it is carried.
-        #[expect(clippy::cast_possible_truncation, reason = "a CRC-32 has 32 bits")]
         Ok(crc as u32)
     }
 

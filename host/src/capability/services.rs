@@ -45,6 +45,12 @@ impl Services {
         Self::with(output, None)
     }
 
+    /// For an output at work over a given connection.
+    #[cfg(test)]
+    pub(crate) fn over(output: Arc<str>, s3: Arc<Connection>, state: State, metrics: Metrics) -> Arc<Self> {
+        Self::with(output, Some(Work { state, metrics, s3 }))
+    }
+
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
         Arc::new(Self {
             output,

@@ -67,6 +67,30 @@ mod tests {
         assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "a bug of the host"));
     }
 
+    /// The same through WebAssembly frames, on a fiber, as a host function that a guest calls has it.
+    #[tokio::test]
+    async fn a_panic_passes_through_the_guest_that_called() {
+        // (module (import "" "f" (func)) (func (export "run") call 0)), by hand after the core specification's chapter 5.
+        let module = b"\0asm\x01\0\0\0\
+            \x01\x04\x01\x60\0\0\
+            \x02\x06\x01\0\x01f\0\0\
+            \x03\x02\x01\0\
+            \x07\x07\x01\x03run\0\x01\
+            \x0a\x06\x01\x04\0\x10\0\x0b";
+        async fn fails() {
+            panic!("in a host function")
+        }
+        let engine = wasmtime::Engine::default();
+        let mut linker = wasmtime::Linker::<()>::new(&engine);
+        linker.func_wrap_async("", "f", |_, (): ()| Box::new(fails())).unwrap();
+        let mut store = Store::new(&engine, ());
+        let module = wasmtime::Module::new(&engine, module).unwrap();
+        let instance = linker.instantiate_async(&mut store, &module).await.unwrap();
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run").unwrap();
+        let stopped = attempt(&Meter::default(), Duration::from_secs(60), run.call_async(&mut store, ())).await;
+        assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "in a host function"));
+    }
+
     #[tokio::test]
     async fn a_call_that_waits_too_long_is_given_up() {
         let meter = Meter::default();

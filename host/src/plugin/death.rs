@@ -41,7 +41,8 @@ fn sort(stopped: &Stopped, data: &Data) -> (DeathCause, String) {
     if is_host_limit(error) {
         return (DeathCause::HostLimit, format!("{error:#}"));
     }
-    if error.is::<ReadError>() || error.is::<HostTrouble>() {
+    // A full pool says nothing about the plugin or its batch.
+    if error.is::<ReadError>() || error.is::<HostTrouble>() || error.is::<PoolConcurrencyLimitError>() {
         return (DeathCause::Host, format!("{error:#}"));
     }
     if let Some(denied) = data.limiter.denied() {
@@ -59,7 +60,7 @@ fn sort(stopped: &Stopped, data: &Data) -> (DeathCause, String) {
 }
 
 fn is_host_limit(error: &wasmtime::Error) -> bool {
-    if error.is::<LimitReached>() || error.is::<ResourceTableError>() || error.is::<PoolConcurrencyLimitError>() {
+    if error.is::<LimitReached>() || error.is::<ResourceTableError>() {
         return true;
     }
     // These two have no type of their own in wasmtime 48.

@@ -24,6 +24,9 @@ mod stdio;
 mod store;
 mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};
 pub use model::{

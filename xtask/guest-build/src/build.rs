@@ -9,6 +9,9 @@ use crate::toolchain::{TARGET, Toolchain, ToolchainError};
 /// Each built-in plugin: its name, as in `plugin: <name>`, and the cargo package that it is built from.
 pub const BUILT_IN: &[(&str, &str)] = &[("s3", "wharf-s3")];
 
+/// Plugins that only the host's tests load.
+pub const FOR_TESTS: &[(&str, &str)] = &[("misbehaving", "wharf-misbehaving")];
+
 /// Why the components could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -48,12 +51,29 @@ pub enum BuildError {
 /// # Errors
 /// See [`BuildError`].
 pub fn build_all(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    build(BUILT_IN, repo_root, out_dir, target_dir)
+}
+
+/// The same for the plugins that only the host's tests load, [`FOR_TESTS`].
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build_for_tests(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    build(FOR_TESTS, repo_root, out_dir, target_dir)
+}
+
+fn build(
+    plugins: &[(&str, &str)],
+    repo_root: &Path,
+    out_dir: &Path,
+    target_dir: &Path,
+) -> Result<Vec<PathBuf>, BuildError> {
     let toolchain = Toolchain::find()?;
     let mut cargo = toolchain.build();
     cargo
         .args(["--release", "--locked", "--quiet", "--target-dir"])
         .arg(target_dir)
-        .args(BUILT_IN.iter().flat_map(|(_, package)| ["--package", package]))
+        .args(plugins.iter().flat_map(|(_, package)| ["--package", package]))
         .current_dir(repo_root.join("guest-plugins"))
         .stdin(Stdio::null());
     let output = cargo
@@ -64,7 +84,7 @@ pub fn build_all(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<
     }
 
     let modules = target_dir.join(TARGET).join("release");
-    BUILT_IN
+    plugins
         .iter()
         .map(|(name, _)| {
             let component = from_module(&modules.join(format!("{name}.wasm")))?;

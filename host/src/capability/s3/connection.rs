@@ -49,6 +49,19 @@ impl Connection {
         new
     }
 
+    /// A connection with given credentials, so that a test depends on no environment.
+    #[cfg(test)]
+    pub(crate) fn with_credentials(
+        settings: AwsConfig,
+        credentials: impl aws_credential_types::provider::ProvideCredentials + 'static,
+    ) -> Arc<Self> {
+        let config = aws_sdk_s3::config::Builder::from(&SdkConfig::builder().http_client(http_client()).build())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(credentials);
+        let client = Client::from_conf(configured(config, &settings).build());
+        Arc::new(Self { settings, client: OnceCell::new_with(Some(client)) })
+    }
+
     /// The SDK's client. The first call reads the environment and the shared configuration files.
     pub(crate) async fn client(&self) -> &Client {
         self.client.get_or_init(|| client(&self.settings)).await
@@ -96,13 +109,22 @@ fn is_https(url: &str) -> bool {
 
 async fn client(settings: &AwsConfig) -> Client {
     let shared = shared_config(settings).await;
+    let mut config = configured(aws_sdk_s3::config::Builder::from(&shared), settings);
+    if let Some(credentials) = assumed_role(settings, &shared).await {
+        config = config.credentials_provider(credentials);
+    }
+    Client::from_conf(config.build())
+}
+
+/// What every request here has in common.
+fn configured(config: aws_sdk_s3::config::Builder, settings: &AwsConfig) -> aws_sdk_s3::config::Builder {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(settings.connect_timeout.unwrap_or(CONNECT_TIMEOUT))
         .operation_attempt_timeout(settings.request_timeout.unwrap_or(REQUEST_TIMEOUT))
         .build();
     // A request's own time limit covers an upload that stalls; the SDK's throughput guard would cut off a slow but living one.
     let stalls = StalledStreamProtectionConfig::enabled().upload_enabled(false).build();
-    let mut config = aws_sdk_s3::config::Builder::from(&shared)
+    let config = config
         // Each call is one attempt: when to try again is the scheduler's decision alone.
         .retry_config(RetryConfig::disabled())
         .timeout_config(timeouts)
@@ -111,13 +133,10 @@ async fn client(settings: &AwsConfig) -> Client {
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
         .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
         .force_path_style(settings.path_style.unwrap_or(settings.endpoint.is_some()));
-    if let Some(url) = &settings.endpoint {
-        config = config.endpoint_url(url);
+    match &settings.endpoint {
+        Some(url) => config.endpoint_url(url),
+        None => config,
     }
-    if let Some(credentials) = assumed_role(settings, &shared).await {
-        config = config.credentials_provider(credentials);
-    }
-    Client::from_conf(config.build())
 }
 
 /// The usual chain: environment, shared files, web identity, SSO, container and instance metadata.
@@ -224,5 +243,48 @@ mod tests {
         let c = Connection::for_settings(&with_endpoint("http://another-connection"));
         assert!(Arc::ptr_eq(&a, &b));
         assert!(!Arc::ptr_eq(&a, &c));
+    }
+
+    /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html>
+    #[tokio::test]
+    async fn a_role_is_assumed_at_the_given_sts_with_its_external_id() {
+        use aws_credential_types::Credentials;
+        use aws_credential_types::provider::ProvideCredentials as _;
+
+        let answer = "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleResult><Credentials>\
+                      <AccessKeyId>AKIDROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
+                      <Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+        let asked = Arc::new(Mutex::new(String::new()));
+        let app = axum::Router::new().fallback({
+            let asked = Arc::clone(&asked);
+            async move |form: String| {
+                *asked.lock().unwrap() = form;
+                answer
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let settings = AwsConfig {
+            role_arn: Some("arn:aws:iam::123456789012:role/r".into()),
+            external_id: Some("ext-1".into()),
+            sts_endpoint: Some(format!("http://{}", listener.local_addr().unwrap())),
+            ..AwsConfig::default()
+        };
+        tokio::spawn(async move { axum::serve(listener, app).await });
+
+        let own = Credentials::new("AKIDOWN", "s", None, None, "test");
+        let shared = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http_client())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(own)
+            .load()
+            .await;
+        let provider = assumed_role(&settings, &shared).await.unwrap();
+        assert_eq!(provider.provide_credentials().await.unwrap().access_key_id(), "AKIDROLE");
+        let asked = asked.lock().unwrap().clone();
+        for field in
+            ["RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr", "ExternalId=ext-1", "RoleSessionName=wharf"]
+        {
+            assert!(asked.contains(field), "{field} is not in {asked}");
+        }
     }
 }

@@ -9,6 +9,8 @@ mod checksum;
 mod connection;
 mod errors;
 pub(crate) mod grant;
+#[cfg(test)]
+mod tests;
 mod uploads;
 
 use aws_sdk_s3::Client;
@@ -307,22 +309,5 @@ fn completed(part: Part, checksum: Checksum) -> CompletedPart {
     match part.checksum {
         Some(value) => with_checksum!(builder, checksum, value).build(),
         None => builder.build(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parts(numbers: &[u16]) -> Vec<Part> {
-        numbers.iter().map(|number| Part { number: *number, etag: "e".into(), checksum: None }).collect()
-    }
-
-    #[test]
-    fn parts_are_given_in_ascending_order_and_lie_in_1_to_10000() {
-        assert!(check_parts(&parts(&[1, 2, 10_000])).is_ok());
-        for wrong in [&[][..], &[0], &[2, 1], &[1, 1], &[10_001]] {
-            assert!(matches!(check_parts(&parts(wrong)), Err(HostError::Invalid(_))), "{wrong:?}");
-        }
     }
 }

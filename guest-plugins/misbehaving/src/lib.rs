@@ -1,0 +1,170 @@
+//! A plugin that does everything a plugin must not do, for the host's tests.
+//!
+//! A batch's tag says what `deliver` does with it, so that the batch behind a bad one can be a good one. What goes wrong in
+//! `configure` is said in the configuration.
+
+use std::hint::black_box;
+
+use wharf_plugin::log::Level;
+use wharf_plugin::{
+    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Rejection, Report, log, metrics,
+    records, s3, schema, sequence, storage,
+};
+
+/// What to do wrong.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// What `configure` does: `trap`, `spin`, `refuse`, `ask` (for what is not allowed there), or nothing bad.
+    #[serde(default)]
+    configure: String,
+}
+
+struct Misbehaving {
+    hoard: Vec<wharf_plugin::Body>,
+}
+
+impl Output for Misbehaving {
+    const NAME: &'static str = "misbehaving";
+    type Config = Config;
+
+    fn schema() -> serde_json::Value {
+        schema::of::<Config>()
+    }
+
+    fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
+        match config.configure.as_str() {
+            "trap" => trap("configure"),
+            "spin" => spin(),
+            "refuse" => return Err(vec![ConfigFault::of("a", "is wrong"), ConfigFault::of("b", "is wrong too")]),
+            "ask" => {
+                let answers = [
+                    storage::get("k").err().map(|error| error.to_string()),
+                    storage::set("k", b"v").err().map(|error| error.to_string()),
+                    s3::head_object("bucket", "key", None).err().map(|error| error.to_string()),
+                    (!records::is_open(&"0".repeat(32))).then(|| "is_open says no".to_owned()),
+                ];
+                return Err(answers.into_iter().flatten().map(|text| ConfigFault::of("ask", text)).collect());
+            }
+            _ => {}
+        }
+        Ok((Self { hoard: Vec::new() }, Plan { s3: vec![s3::Scope::new("bucket", "logs/")], ..Plan::default() }))
+    }
+
+    fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
+        let tag = batch.tag();
+        let rejecting = |numbers: &[u32]| {
+            let rejection = |record: &u32| Rejection { record: *record, reason: "because".into() };
+            Ok(Report { rejected: numbers.iter().map(rejection).collect() })
+        };
+        match tag.as_str() {
+            "ok" => Ok(Report::all_delivered()),
+            "trap" => trap("deliver"),
+            "spin" => spin(),
+            "recurse" => {
+                black_box(recurse(0));
+                Ok(Report::all_delivered())
+            }
+            "eat_memory" => {
+                let mut eaten = Vec::new();
+                loop {
+                    eaten.push(black_box(vec![1u8; 1 << 20]));
+                }
+            }
+            "reject_first" => rejecting(&[0]),
+            "reject_twice" => rejecting(&[0, 0]),
+            "reject_unordered" => rejecting(&[1, 0]),
+            "reject_outside" => rejecting(&[batch.count()]),
+            "reject_everything_with_long_reasons" => {
+                let reason = "x".repeat(1 << 20);
+                let rejection = |record| Rejection { record, reason: reason.clone() };
+                Ok(Report { rejected: (0..20).map(rejection).collect() })
+            }
+            "throttled" => {
+                Err(Failure { kind: FailureKind::Throttled, message: "slow down".into(), retry_after_ms: Some(1500) })
+            }
+            "transient" => Err(Failure::transient("reset")),
+            "auth" => Err(Failure::new(FailureKind::Auth, "expired")),
+            "misconfigured" => Err(Failure::misconfigured("no such bucket")),
+            "rejected" => Err(Failure::rejected("x".repeat(10_000))),
+            "hoard" => loop {
+                let mut encoder = batch.encode(&Encoding::text())?;
+                if let Some(body) = encoder.next(64 << 10)? {
+                    self.hoard.push(body);
+                }
+            },
+            "flood_log" => {
+                for n in 0..2000 {
+                    log::write(Level::Error, &format!("line {n}"), &[]);
+                }
+                Ok(Report::all_delivered())
+            }
+            "too_many_series" => {
+                for n in 0..200 {
+                    metrics::add("flood", 1, &[("n", &n.to_string())]);
+                }
+                Ok(Report::all_delivered())
+            }
+            "put_elsewhere" => put(batch, "bucket", "private/x"),
+            "put_in_another_bucket" => put(batch, "other", "logs/x"),
+            "put" => put(batch, "bucket", "logs/x"),
+            "read" => read(batch),
+            "index" => {
+                let index = sequence::assign("output", batch, 7)?;
+                Err(Failure::transient(format!("index {index}")))
+            }
+            "progress" => {
+                batch.progress().set("upload", b"id")?;
+                let rows = batch.progress().list("")?;
+                Err(Failure::transient(format!("{rows:?} open {}", records::is_open(&batch.id()))))
+            }
+            other => Err(Failure::misconfigured(format!("no behaviour is called {other}"))),
+        }
+    }
+
+    fn abandon(&mut self, batch: &Batch) {
+        if batch.tag() == "trap" {
+            trap("abandon");
+        }
+    }
+}
+
+fn trap(place: &str) -> ! {
+    #[expect(clippy::panic, reason = "it is what this plugin is for")]
+    {
+        panic!("on purpose, in {place}")
+    }
+}
+
+fn spin() -> ! {
+    let mut n = 0u64;
+    loop {
+        n = black_box(n).wrapping_add(1);
+    }
+}
+
+#[expect(unconditional_recursion, reason = "it is what this plugin is for")]
+fn recurse(depth: u64) -> u64 {
+    let frame = black_box([depth; 32]);
+    recurse(depth + 1) + frame[0]
+}
+
+fn put(batch: &Batch, bucket: &str, key: &str) -> Result<Report, Failure> {
+    let mut encoder = batch.encode(&Encoding::text())?;
+    if let Some(body) = encoder.next(1 << 20)? {
+        s3::put_object(bucket, key, &body, &s3::Attributes::default(), true)?;
+    }
+    Ok(Report::all_delivered())
+}
+
+/// Says what it read, for the test to compare.
+fn read(batch: &Batch) -> Result<Report, Failure> {
+    let mut seen = format!("{} records, {} bytes, attempt {}:", batch.count(), batch.size(), batch.attempt());
+    let mut records = batch.records();
+    while let Some(record) = records.next()? {
+        seen.push_str(&format!(" {}={}", record.time, String::from_utf8_lossy(record.body)));
+    }
+    Err(Failure::transient(seen))
+}
+
+wharf_plugin::export!(Misbehaving);

@@ -1,0 +1,34 @@
+//! The built-in components, as the binary has them.
+
+use super::*;
+use crate::plugin::{StartError, builtin};
+
+fn context(services: Arc<Services>, config: &str) -> WorkerContext {
+    WorkerContext { output: "archive".into(), worker: 0, hostname: "host".into(), config: config.into(), services }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_built_in_plugin_loads_under_its_own_name() {
+    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    for name in builtin::names() {
+        let plugin = host.load(&PluginSource::BuiltIn((*name).into())).await.unwrap();
+        assert_eq!(plugin.descriptor().name, *name);
+        assert!(plugin.descriptor().config_schema["properties"].is_object());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch() {
+    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    let plugin = host.load(&PluginSource::BuiltIn("s3".into())).await.unwrap();
+    let services = Services::detached("archive".into());
+    let config = r#"{"bucket":"my-bucket","key_format":"/logs/segment_$INDEX"}"#;
+    let (worker, plan) = plugin.start(context(Arc::clone(&services), config)).await.unwrap();
+    assert_eq!(plan.s3.first().map(|grant| grant.bucket.as_str()), Some("my-bucket"));
+    worker.close().await;
+
+    let Err(StartError::Config { faults, .. }) = plugin.start(context(services, "{}")).await else {
+        panic!("accepted")
+    };
+    assert!(faults.iter().any(|fault| fault.message.contains("bucket")), "{faults:?}");
+}

@@ -1,0 +1,154 @@
+//! Real components in a real host, with a real journal and state behind them.
+
+mod built_in;
+mod misbehaving;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
+use crate::capability::Services;
+use crate::capability::s3::Connection;
+use crate::config::{AwsConfig, S3Grant};
+use crate::journal::{self, Journal};
+use crate::record::{BodyKind, ChunkBuilder, ChunkId};
+use crate::state::{BatchId, BatchRow, State};
+use crate::telemetry::Metrics;
+
+/// Memory of a store in these tests.
+const MEMORY: u64 = 16 << 20;
+
+/// The component that misbehaves, built once.
+fn component() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        // `target/<profile>/build/<package>/out`: guests have one folder for all profiles.
+        let profile = Path::new(env!("OUT_DIR")).ancestors().find(|folder| folder.ends_with("build")).unwrap();
+        let target = profile.parent().and_then(Path::parent).unwrap().join("guests");
+        let built = wharf_guest_build::build_for_tests(root, dir.path(), &target).unwrap();
+        (dir, built[0].clone())
+    });
+    path
+}
+
+/// Options with a cache that all tests share, so that the component is compiled once.
+fn options() -> HostOptions {
+    HostOptions {
+        cache_dir: Some(component().with_file_name("cache")),
+        max_memory_bytes: MEMORY,
+        cpu_per_call: Duration::from_millis(500),
+        deliver_timeout: Duration::from_secs(60),
+        workers: 4,
+    }
+}
+
+/// An output's surroundings.
+struct Bench {
+    plugin: Plugin,
+    journal: Journal,
+    state: State,
+    metrics: Metrics,
+    services: Arc<Services>,
+    _dir: TempDir,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        Self::with(options(), AwsConfig::default()).await
+    }
+
+    async fn with(options: HostOptions, aws: AwsConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = journal::Options { segment_bytes: 1 << 20, max_bytes: None, reserve_bytes: 0 };
+        let (journal, _) = Journal::open(&dir.path().join("journal"), &dir.path().join("quarantine"), limits).unwrap();
+        journal.start(Box::new(|_| {}));
+        let (state, _) = State::open(dir.path()).unwrap();
+        let metrics = Metrics::new();
+        let credentials = aws_credential_types::Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+        let connection = Connection::with_credentials(aws, credentials);
+        let services = Services::over("archive".into(), connection, state.clone(), metrics.clone());
+        let host = PluginHost::new(options).unwrap();
+        let plugin = host.load(&PluginSource::File(component().to_owned())).await.unwrap();
+        Self { plugin, journal, state, metrics, services, _dir: dir }
+    }
+
+    fn context(&self, config: &str) -> WorkerContext {
+        WorkerContext {
+            output: "archive".into(),
+            worker: 0,
+            hostname: "host".into(),
+            config: config.into(),
+            services: Arc::clone(&self.services),
+        }
+    }
+
+    async fn worker(&self) -> Worker {
+        let (worker, plan) = self.plugin.start(self.context("{}")).await.unwrap();
+        self.services.grant_s3(plan.s3);
+        worker
+    }
+
+    /// A closed batch of one chunk, whose tag says what the component is to do with it.
+    async fn batch(&self, tag: &str, lines: &[&str]) -> Delivery {
+        self.batch_of(tag, &[lines]).await
+    }
+
+    async fn batch_of(&self, tag: &str, chunks: &[&[&str]]) -> Delivery {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut found = Vec::new();
+        let mut time = 1_000;
+        for lines in chunks {
+            let mut builder = ChunkBuilder::new(BodyKind::Text, tag.into());
+            for line in *lines {
+                builder.push(time, line.as_bytes());
+                time += 1;
+            }
+            let chunk = builder.finish().unwrap();
+            let meta = Arc::clone(chunk.meta());
+            let id = self.journal.append(chunk).await.unwrap().unwrap();
+            found.push((id, meta));
+        }
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        let first = found.first().map_or(ChunkId(0), |(id, _)| *id);
+        let last = found.last().map_or(ChunkId(0), |(id, _)| *id);
+        let row = BatchRow {
+            id: BatchId(id),
+            output: "archive".into(),
+            partition: "".into(),
+            number,
+            first,
+            last,
+            records: found.iter().map(|(_, meta)| u64::from(meta.records)).sum(),
+            bytes: found.iter().map(|(_, meta)| meta.body_bytes).sum(),
+            closed_ns: 0,
+        };
+        self.state.close_batch(&row, &[]).unwrap();
+        Delivery { id: row.id, attempt: 1, chunks: found.into(), journal: self.journal.clone() }
+    }
+
+    /// What becomes of a batch with this tag, and of the next one: on the same worker if it lives, else on a fresh store.
+    async fn outcome(&self, tag: &str) -> Outcome {
+        let (outcome, worker) = self.worker().await.deliver(self.batch(tag, &["a", "b", "c"]).await).await;
+        assert_eq!(worker.is_none(), matches!(outcome, Outcome::Died(_)), "{outcome:?}");
+        let next = match worker {
+            Some(worker) => worker,
+            None => self.worker().await,
+        };
+        let (after, worker) = next.deliver(self.batch("ok", &["a"]).await).await;
+        assert_eq!(after, Outcome::Delivered { rejected: vec![] }, "the batch after {tag}");
+        worker.unwrap().close().await;
+        outcome
+    }
+}
+
+fn grant(bucket: &str, prefix: &str) -> S3Grant {
+    S3Grant { bucket: bucket.into(), key_prefix: prefix.into() }
+}
