@@ -76,6 +76,15 @@ pub fn settle_taken<W: World>(world: &W, target: &Target, key: &str) -> Result<E
     }
 }
 
+/// A server that does not know conditional writes says so in many ways, most often as 501 or 400.
+pub fn hint(mut failure: Failure, target: &Target) -> Failure {
+    let unknown = failure.message.contains("NotImplemented") || failure.message.contains("S3 answered 501");
+    if target.conditional && unknown {
+        failure.message += ": where the server does not know `If-None-Match`, set `conditional_write: false`";
+    }
+    failure
+}
+
 /// What to do with a batch whose key is taken by somebody else and that gets no other key.
 pub fn refuse(on_conflict: OnConflict, target: &Target, key: &str) -> Failure {
     let text = format!("s3://{}/{key} exists, is no object of this batch, and is not overwritten", target.bucket);

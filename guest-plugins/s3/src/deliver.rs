@@ -34,62 +34,58 @@ pub fn deliver<W: World>(world: &W, settings: &Settings) -> Result<Report, Failu
     let Some(first) = first else { return Ok(Report::all_delivered()) };
 
     let mut name = name(world, settings)?;
-    let mut bytes = Encoded { first, pieces };
-    for _ in 0..MAX_TAKEN {
-        let (end, rest) = write(world, settings, &name.key, bytes)?;
-        bytes = rest;
-        match end {
-            End::Written => {
+    let mut encoded = Some((first, pieces));
+    let (mut taken, mut starts) = (0, 0);
+    while taken < MAX_TAKEN && starts < MAX_STARTS {
+        let (first, pieces) = match encoded.take() {
+            Some(encoded) => encoded,
+            None => encode_again(world, settings)?,
+        };
+        let (step, mut pieces) = if pieces.finished() {
+            let end = single::put(world, &settings.target, &name.key, &first)?;
+            if end == End::Taken {
+                encoded = Some((first, pieces));
+                name = another_name(world, settings, &name)?;
+                taken += 1;
+                continue;
+            }
+            metrics::add("put_bytes", first.size(), &[]);
+            (Step::Ended(end), pieces)
+        } else {
+            let mut parts = Parts::new(first, pieces, settings.part_size);
+            let step = multipart::upload(world, settings, &name.key, &mut parts)?;
+            (step, parts.into_pieces())
+        };
+        match step {
+            Step::Ended(End::Written) => {
                 metrics::add("objects_written", 1, &[]);
                 debug!("object written"; key = name.key, batch = world.facts().id, records = world.count());
-                return report(world, settings, &mut bytes.pieces);
+                return report(world, settings, &mut pieces);
             }
-            End::Taken => name = another_name(world, settings, &name)?,
+            Step::Ended(End::Taken) => {
+                name = another_name(world, settings, &name)?;
+                taken += 1;
+            }
+            Step::Anew => starts += 1,
         }
     }
-    Err(Failure::transient(format!(
-        "{MAX_TAKEN} numbers in a row are taken by other objects, the last is s3://{}/{}",
-        settings.target.bucket, name.key
-    )))
+    let place = format!("s3://{}/{}", settings.target.bucket, name.key);
+    Err(Failure::transient(if starts == MAX_STARTS {
+        format!(
+            "{place}: its unfinished upload vanished {starts} times: does a lifecycle rule or another program abort uploads?"
+        )
+    } else {
+        format!("{taken} keys in a row are taken by other objects, and the next would be {place}")
+    }))
 }
 
-/// Encoded bytes: the first piece, and what comes behind it.
-struct Encoded<B, P> {
-    first: B,
-    pieces: P,
-}
-
-/// Writes the object. Gives the bytes back, for another key.
-fn write<W: World>(
-    world: &W,
-    settings: &Settings,
-    key: &str,
-    mut bytes: Encoded<W::Body, W::Pieces>,
-) -> Result<(End, Encoded<W::Body, W::Pieces>), Failure> {
-    if bytes.pieces.finished() {
-        let end = single::put(world, &settings.target, key, &bytes.first)?;
-        if end == End::Written {
-            metrics::add("put_bytes", bytes.first.size(), &[]);
-        }
-        return Ok((end, bytes));
-    }
-    for _ in 0..MAX_STARTS {
-        let step = multipart::upload(world, settings, key, Parts::new(bytes.first, bytes.pieces, settings.part_size))?;
-        // The bytes are sent, or half sent: what comes next begins at the beginning again.
-        let mut pieces = world.encode(&Selection::All, &settings.encoding)?;
-        let first = pieces.next(settings.threshold)?;
-        bytes = Encoded {
-            first: first.ok_or_else(|| Failure::transient("the host encoded nothing the second time"))?,
-            pieces,
-        };
-        if let Step::Ended(end) = step {
-            return Ok((end, bytes));
-        }
-    }
-    Err(Failure::transient(format!(
-        "s3://{}/{key}: its unfinished upload vanished {MAX_STARTS} times: does a lifecycle rule or another program abort uploads?",
-        settings.target.bucket
-    )))
+/// The same bytes from the beginning: they are a function of the batch.
+fn encode_again<W: World>(world: &W, settings: &Settings) -> Result<(W::Body, W::Pieces), Failure> {
+    let mut pieces = world.encode(&Selection::All, &settings.encoding)?;
+    let first = pieces.next(settings.threshold)?;
+    let first =
+        first.ok_or_else(|| Failure::transient("the host encoded the batch to nothing, which it had not before"))?;
+    Ok((first, pieces))
 }
 
 /// The key is somebody else's.

@@ -37,6 +37,7 @@ pub struct Shared {
     pub uploads: BTreeMap<String, (String, Attributes, BTreeMap<u16, Vec<u8>>)>,
     pub calls: Vec<String>,
     pub faults: Vec<Fault>,
+    pub encodings: usize,
     next_upload: usize,
 
     /// The last number given out, and the number of each batch, by counter.
@@ -139,6 +140,7 @@ impl World for Fake {
         self.records.len() as u32
     }
     fn encode(&self, selection: &Selection, _: &Encoding) -> Result<FakePieces, HostError> {
+        self.shared.borrow_mut().encodings += 1;
         let (first, count) = match selection {
             Selection::Range { first, count } => (*first as usize, *count as usize),
             _ => (0, self.records.len()),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use wharf_plugin::s3::{Error, Part};
 use wharf_plugin::{Failure, debug, metrics, warn};
 
-use crate::conflict::{End, Whose, is_taken, settle_taken, whose};
+use crate::conflict::{End, Whose, hint, is_taken, settle_taken, whose};
 use crate::ledger::{self, Arrived, Known, Upload};
 use crate::object::Target;
 use crate::parts::Parts;
@@ -37,7 +37,7 @@ pub fn upload<W: World>(
     world: &W,
     settings: &Settings,
     key: &str,
-    parts: Parts<W::Body, W::Pieces>,
+    parts: &mut Parts<W::Body, W::Pieces>,
 ) -> Result<Step, Failure> {
     Multipart { world, target: &settings.target, key }.run(parts)
 }
@@ -63,10 +63,12 @@ impl<E: Into<Failure>> From<E> for Stop {
 }
 
 impl<W: World> Multipart<'_, W> {
-    fn run(&self, parts: Parts<W::Body, W::Pieces>) -> Result<Step, Failure> {
+    fn run(&self, parts: &mut Parts<W::Body, W::Pieces>) -> Result<Step, Failure> {
         let upload = match ledger::read(self.world, self.key)? {
             Known::Upload(upload) => {
                 debug!("going on with a multipart upload"; key = self.key, parts_there = upload.parts.len());
+                // The record for the sweep may be missing after a crash.
+                ledger::using(self.world, self.target, self.key, &upload.id)?;
                 upload
             }
             known => {
@@ -81,7 +83,7 @@ impl<W: World> Multipart<'_, W> {
         };
         match self.send(&upload, parts) {
             Ok(parts) => self.complete(&upload.id, &parts),
-            Err(Stop::S3(error)) if error.code() == "NoSuchUpload" => self.vanished(),
+            Err(Stop::S3(error)) if error.code() == "NoSuchUpload" => self.vanished(&upload.id),
             Err(Stop::S3(error)) => Err(self.failed("sending a part of", error)),
             Err(Stop::Other(failure)) => Err(failure.doing(format!("sending a part of {}", self.place()))),
             Err(Stop::OtherBytes(number)) => {
@@ -138,10 +140,10 @@ impl<W: World> Multipart<'_, W> {
     }
 
     /// Sends what is not there yet. Whatever stops it, parts on their way are waited for and written down.
-    fn send(&self, upload: &Upload, mut parts: Parts<W::Body, W::Pieces>) -> Result<Vec<Part>, Stop> {
+    fn send(&self, upload: &Upload, parts: &mut Parts<W::Body, W::Pieces>) -> Result<Vec<Part>, Stop> {
         let mut done = Vec::new();
         let mut in_flight = VecDeque::new();
-        let mut sent = self.send_all(upload, &mut parts, &mut done, &mut in_flight);
+        let mut sent = self.send_all(upload, parts, &mut done, &mut in_flight);
         while let Some(flying) = in_flight.pop_front() {
             let landed = self.land(flying).map(|part| done.push(part));
             if sent.is_ok() {
@@ -213,20 +215,21 @@ impl<W: World> Multipart<'_, W> {
                 self.give_up(id)?;
                 Ok(Step::Ended(end))
             }
-            Err(error) if error.code() == "NoSuchUpload" => self.vanished(),
+            Err(error) if error.code() == "NoSuchUpload" => self.vanished(id),
             // After these S3 wants the whole upload again (409: another write to this key was under way).
             Err(error) if error.status() == Some(409) || matches!(error.code(), "InvalidPart" | "InvalidPartOrder") => {
                 self.give_up(id)?;
                 Err(self.failed("completing", error))
             }
-            Err(error) => Err(self.failed("completing", error)),
+            Err(error) => Err(hint(self.failed("completing", error), self.target)),
         }
     }
 
     /// S3 does not know the upload: it was completed and the answer lost, or somebody (a lifecycle rule) aborted it.
-    fn vanished(&self) -> Result<Step, Failure> {
+    fn vanished(&self, id: &str) -> Result<Step, Failure> {
         let whose = whose(self.world, self.key).map_err(|error| self.failed("asking for", error))?;
         ledger::forget(self.world)?;
+        ledger::ended(self.world, id)?;
         Ok(match whose {
             Whose::Ours => Step::Ended(End::Written),
             Whose::Foreign => Step::Ended(End::Taken),

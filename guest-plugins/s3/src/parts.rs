@@ -19,6 +19,11 @@ impl<B: Bytes, P: Pieces<Body = B>> Parts<B, P> {
         Self { first: Some((first, 0)), pieces, part_size }
     }
 
+    /// What the parts were cut from.
+    pub fn into_pieces(self) -> P {
+        self.pieces
+    }
+
     /// The next part.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use wharf_plugin::Failure;
 
-use crate::conflict::{End, Whose, is_taken, settle_taken, whose};
+use crate::conflict::{End, Whose, hint, is_taken, settle_taken, whose};
 use crate::object::Target;
 use crate::world::World;
 
@@ -22,6 +22,6 @@ pub fn put<W: World>(world: &W, target: &Target, key: &str, body: &W::Body) -> R
     match world.put(key, body, &target.attributes(&world.facts().id), target.conditional) {
         Ok(()) => Ok(End::Written),
         Err(error) if is_taken(&error) => settle_taken(world, target, key),
-        Err(error) => Err(Failure::from(error).doing(doing())),
+        Err(error) => Err(hint(Failure::from(error).doing(doing()), target)),
     }
 }

@@ -194,9 +194,6 @@ fn a_completion_whose_answer_was_lost_is_found_delivered() {
     fake.calls();
     deliver(&fake, &plain()).unwrap();
     assert_eq!(fake.calls(), ["complete logs/segment_0", "head logs/segment_0"]);
-    // The upload's record for the sweep stays until then.
-    assert_eq!(fake.object(KEY).unwrap().bytes.len(), fake.bytes().len());
-    sweep::sweep(&fake);
     assert_delivered(&fake, KEY);
 }
 
@@ -207,8 +204,35 @@ fn an_upload_that_somebody_aborted_is_begun_anew() {
     assert_eq!(deliver(&fake, &plain()).unwrap_err().kind, FailureKind::Throttled);
     fake.shared.borrow_mut().uploads.clear();
     deliver(&fake, &plain()).unwrap();
-    sweep::sweep(&fake);
     assert_delivered(&fake, KEY);
+}
+
+#[test]
+fn an_upload_that_keeps_vanishing_waits_for_another_attempt() {
+    let fake = large();
+    for _ in 0..3 {
+        fake.fail("complete", 0, service(404, "NoSuchUpload"), false);
+    }
+    let failure = deliver(&fake, &plain()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Transient);
+    assert!(failure.message.contains("vanished 3 times"), "{failure}");
+}
+
+#[test]
+fn bytes_are_encoded_once_where_nothing_goes_wrong() {
+    for size in [1000, 5 * PART] {
+        let fake = Fake::with_bytes(size);
+        deliver(&fake, &plain()).unwrap();
+        assert_eq!(fake.shared.borrow().encodings, 1, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_server_without_conditional_writes_gets_a_hint() {
+    let fake = Fake::with_bytes(10);
+    fake.fail("put", 0, service(501, "NotImplemented"), false);
+    let failure = deliver(&fake, &plain()).unwrap_err();
+    assert!(failure.message.contains("set `conditional_write: false`"), "{failure}");
 }
 
 #[test]
