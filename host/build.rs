@@ -32,8 +32,6 @@ fn run() -> Result<(), Box<dyn Error>> {
     for source in sources(repo_root) {
         println!("cargo:rerun-if-changed={}", source.display());
     }
-    // The tool chain can come or go (`cargo xtask setup`) without any source changing.
-    println!("cargo:rerun-if-env-changed=PATH");
     build_all(repo_root, &out_dir, &guest_target_dir(&out_dir))?;
     Ok(())
 }

@@ -1,40 +1,70 @@
-//! The built-in output plugin `s3`.
-use wharf_plugin::{Batch, ConfigFault, Context, Encoding, Failure, Output, Plan, Report, s3, schema, sequence};
+//! The built-in output plugin `s3`: one batch, one object.
+//!
+//! `config` is what an operator writes, `settings` what it means; `template` and `naming` make the key; `deliver` writes the object,
+//! in one request (`single`) or in parts (`multipart`, remembered in `ledger`), and `conflict` decides when its key is taken.
+//! `sweep` aborts uploads that were left behind. All of it sees the host through `world`.
+//!
+//! What it promises: an object is never overwritten, the same batch is always the same object, and what a failed attempt left is
+//! found and used, or cleared away, by the next.
 
-/// Draft.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The bucket.
-    bucket: String,
-    /// The key.
-    #[serde(default)]
-    key_format: String,
-}
+mod config;
+mod conflict;
+mod deliver;
+mod ledger;
+mod multipart;
+mod names;
+mod naming;
+mod object;
+mod parts;
+mod settings;
+mod single;
+mod sweep;
+mod template;
+mod units;
+mod world;
+
+#[cfg(test)]
+mod fake;
+
+use wharf_plugin::{Batch, ConfigFault, Context, Failure, Output, Plan, Report, schema};
+
+use config::Config;
+use settings::Settings;
+use world::Live;
 
 /// The output.
+#[derive(Debug)]
 pub struct S3 {
-    config: Config,
+    settings: Settings,
+    swept: bool,
 }
 
 impl Output for S3 {
     const NAME: &'static str = "s3";
+    const ALIASES: &'static [(&'static str, &'static str)] = names::ALIASES;
+    const ELSEWHERE: &'static [(&'static str, &'static str)] = names::ELSEWHERE;
     type Config = Config;
+
     fn schema() -> serde_json::Value {
         schema::of::<Config>()
     }
+
     fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
-        let plan = Plan { s3: vec![s3::Scope::new(&config.bucket, "")], ..Plan::default() };
-        Ok((Self { config }, plan))
+        let (settings, plan) = Settings::new(config)?;
+        Ok((Self { settings, swept: false }, plan))
     }
+
     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
-        let index = sequence::assign("output", batch, 0)?;
-        let key = self.config.key_format.trim_start_matches('/').replace("$INDEX", &index.to_string());
-        let mut encoder = batch.encode(&Encoding::json_lines())?;
-        if let Some(body) = encoder.next(64 << 20)? {
-            s3::put_object(&self.config.bucket, &key, &body, &s3::Attributes::default(), true)?;
+        let world = Live::new(batch, &self.settings.target);
+        if !self.swept {
+            self.swept = true;
+            sweep::sweep(&world);
         }
-        Ok(Report::all_delivered())
+        deliver::deliver(&world, &self.settings)
+    }
+
+    fn abandon(&mut self, batch: &Batch) {
+        sweep::abandon(&Live::new(batch, &self.settings.target));
     }
 }
 

@@ -13,7 +13,11 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "mib" => 1 << 20,
         "gib" => 1 << 30,
         "tib" => 1 << 40,
-        _ => return Err(format!("`{text}` is no size: write a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB")),
+        _ => {
+            return Err(format!(
+                "`{text}` is no size: write a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB"
+            ));
+        }
     };
     number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
 }
@@ -65,9 +69,14 @@ mod tests {
 
     #[test]
     fn times_without_a_unit_are_seconds() {
-        for (text, expected) in
-            [("600", 600_000), ("10m", 600_000), ("10M", 600_000), ("1h", 3_600_000), ("6D", 518_400_000), ("250ms", 250)]
-        {
+        for (text, expected) in [
+            ("600", 600_000),
+            ("10m", 600_000),
+            ("10M", 600_000),
+            ("1h", 3_600_000),
+            ("6D", 518_400_000),
+            ("250ms", 250),
+        ] {
             assert_eq!(milliseconds(text), Ok(expected), "{text}");
         }
         assert!(milliseconds("10 years").is_err());

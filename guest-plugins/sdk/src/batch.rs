@@ -286,7 +286,6 @@ impl Encoder {
     ///
     /// # Errors
     /// See [`HostError`].
-    #[expect(clippy::should_implement_trait, reason = "it takes the piece's size")]
     pub fn next(&mut self, max_bytes: u64) -> Result<Option<Body>, HostError> {
         Ok(self.0.next(max_bytes)?.map(Body))
     }

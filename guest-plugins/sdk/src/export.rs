@@ -9,6 +9,7 @@ macro_rules! export {
                 static WORKER: $crate::__private::Slot<$output> = const { $crate::__private::Slot::new(None) };
             }
 
+            #[allow(dead_code, reason = "natively, in tests, nobody calls it")]
             struct Component;
 
             impl $crate::__private::Guest for Component {
@@ -35,7 +36,9 @@ macro_rules! export {
                 }
             }
 
-            $crate::__private::bindings::export!(Component with_types_in $crate::__private::bindings);
+            // Native linkers do not take the names of a component's exports, and native tests do not need them.
+            #[cfg(target_family = "wasm")]
+    $crate::__private::bindings::export!(Component with_types_in $crate::__private::bindings);
         };
     };
 }

@@ -35,6 +35,6 @@ pub fn from_module(path: &Path) -> Result<Vec<u8>, ComponentError> {
     ComponentEncoder::default()
         .validate(true)
         .module(&module)
-        .and_then(|mut encoder| encoder.encode())
+        .and_then(|encoder| encoder.encode())
         .map_err(|cause| ComponentError::Encode { path: name(), cause: format!("{cause:#}") })
 }
