@@ -307,11 +307,16 @@ impl Inner {
     async fn wait_for_place(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<Option<Done>, Refused> {
         let (granted, routes) = loop {
             // Begun before the question: room that comes right after the answer is not missed.
-            let room = futures_util::future::select_all(queues.iter().map(|queue| Box::pin(queue.room_from_now())));
+            let rooms: Vec<_> = queues.iter().map(Queue::room_from_now).collect();
             match self.admit(chunk, queues, never_drop) {
                 Ok(admitted) => break admitted,
-                Err(_full) => {
-                    let _ = tokio::time::timeout(RETRY_AFTER, room).await;
+                // For the full one only: others get back what they had granted just now, and that wakes whoever waits for
+                // them; two that wait would wake each other for ever.
+                Err(full) => {
+                    let room = queues.iter().zip(rooms).find(|(queue, _)| queue.output() == full.output());
+                    if let Some((_, room)) = room {
+                        let _ = tokio::time::timeout(RETRY_AFTER, room).await;
+                    }
                 }
             }
         };
