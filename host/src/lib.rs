@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod capability;
+pub mod cli;
 pub mod config;
 pub mod dead_letter;
 pub mod intake;
@@ -14,6 +15,7 @@ pub mod output;
 pub mod plugin;
 pub mod queue;
 pub mod record;
+pub mod run;
 pub mod source;
 pub mod state;
 pub mod telemetry;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The command `wharf`. All of it is in `wharf::cli`.
+
+fn main() -> std::process::ExitCode {
+    wharf::cli::main()
+}

@@ -1,1 +1,24 @@
 //! The admin server: `GET /health`, `/ready`, `/metrics`.
+//!
+//! It knows nothing of the rest: what it shows comes from a [`Status`]. `/health` answers 200 as long as the process works, since
+//! restarting Wharf mends no destination; what is wrong stands in the answer. `/ready` answers 503 with the reason while records are not
+//! taken in.
+
+mod health;
+mod server;
+
+pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, WorkerHealth};
+pub use server::{AdminError, AdminServer, serve};
+
+/// What the admin server shows.
+pub trait Status: Send + Sync + 'static {
+    /// How everything is.
+    fn health(&self) -> Health;
+    /// Whether records are taken in: recovery is done, sources run, the journal can be written, nothing is stopping.
+    ///
+    /// # Errors
+    /// Why not, for a person.
+    fn ready(&self) -> Result<(), String>;
+    /// The metrics as text, see [`crate::telemetry::CONTENT_TYPE`].
+    fn metrics(&self) -> String;
+}

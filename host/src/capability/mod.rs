@@ -1,38 +1,59 @@
 //! The host side of each WIT interface, one file an interface.
 //!
 //! What a guest asks is checked here against what its output was granted. Ordinary refusals are WIT results; a Rust `Err` ends the guest.
+//!
+//! [`Services`] is what the host does for one output, shared by its workers; a [`Caller`] is what it knows of one store: its
+//! handles, its log, and which call it is in.
 
-use std::sync::Arc;
+pub(crate) mod batch;
+pub(crate) mod bindings;
+pub(crate) mod body;
+mod bucket;
+mod caller;
+mod clock;
+mod encoding;
+mod escape;
+pub(crate) mod log;
+mod metrics;
+pub(crate) mod records;
+pub(crate) mod s3;
+mod sequence;
+mod services;
+mod storage;
 
-use crate::config::{AwsConfig, S3Grant};
-use crate::state::State;
-use crate::telemetry::Metrics;
+pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
+pub(crate) use escape::{cut, one_line};
+pub use services::Services;
 
-/// What the host does for one output's workers. Everything here is per output; nothing in it is guest memory.
-#[derive(Debug)]
-pub struct Services {
-    _todo: (),
+/// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.
+///
+/// # Errors
+/// Where the runtime is shutting down. A panic in `work` goes on in the caller.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> wasmtime::Result<T> {
+    AbortOnDrop(tokio::task::spawn_blocking(work)).ended().await
 }
 
-impl Services {
-    /// For an output at work. Credentials are looked up when the first call needs them.
+/// A task that ends when nobody waits for it any more.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> AbortOnDrop<T> {
+    /// Waits for its end.
     ///
     /// # Errors
-    /// Where the AWS settings make no sense (an endpoint that is no URL).
-    pub async fn new(
-        _output: Arc<str>,
-        _aws: &AwsConfig,
-        _state: State,
-        _metrics: Metrics,
-    ) -> Result<Arc<Self>, String> {
-        todo!()
+    /// Where the runtime is shutting down. A panic of the task goes on in the caller.
+    async fn ended(mut self) -> wasmtime::Result<T> {
+        match (&mut self.0).await {
+            Ok(value) => Ok(value),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(HostTrouble("the host is shutting down".into()).into()),
+            },
+        }
     }
-    /// For `configure` alone: every call but `log` and `clock` is refused. `wharf validate` needs no disk and no network.
-    pub fn detached(_output: Arc<str>) -> Arc<Self> {
-        todo!()
-    }
-    /// What the output may touch in S3 from now on. Nothing before this is called.
-    pub fn grant_s3(&self, _grants: Vec<S3Grant>) {
-        todo!()
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

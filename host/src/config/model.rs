@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::spans::PluginConfigSpans;
+use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
 
 /// A whole configuration.
@@ -80,6 +82,12 @@ pub struct JournalConfig {
     pub reserve_bytes: u64,
 }
 
+impl Default for JournalConfig {
+    fn default() -> Self {
+        Self { segment_bytes: 32 << 20, max_bytes: None, reserve_bytes: 64 << 20 }
+    }
+}
+
 /// Wharf's own log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
@@ -87,6 +95,12 @@ pub struct LogConfig {
     pub level: String,
     /// JSON lines instead of text.
     pub json: bool,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { level: "info".into(), json: false }
+    }
 }
 
 /// The admin server.
@@ -105,6 +119,16 @@ pub struct PluginsConfig {
     pub cpu_per_call: Duration,
     /// Wall time of `deliver`. Default 15 min.
     pub deliver_timeout: Duration,
+}
+
+impl Default for PluginsConfig {
+    fn default() -> Self {
+        Self {
+            max_memory_bytes: 64 << 20,
+            cpu_per_call: Duration::from_secs(10),
+            deliver_timeout: Duration::from_secs(15 * 60),
+        }
+    }
 }
 
 /// A source.
@@ -189,8 +213,19 @@ pub struct OutputConfig {
     pub aws: AwsConfig,
     /// What a plugin that is not built in may touch.
     pub grants: GrantsConfig,
-    /// The plugin's own configuration, checked by it.
+    /// The plugin's own configuration, checked by it. Always an object.
     pub config: serde_json::Value,
+    /// Where `plugin` and every part of `config` is written.
+    pub config_spans: PluginConfigSpans,
+}
+
+impl OutputConfig {
+    /// Where the component is: a name alone is a built-in, what has a `/` or ends with `.wasm` or `.wat` is a file.
+    #[must_use]
+    pub fn plugin_source(&self) -> PluginSource {
+        let file = self.plugin.contains('/') || self.plugin.ends_with(".wasm") || self.plugin.ends_with(".wat");
+        if file { PluginSource::File(PathBuf::from(&self.plugin)) } else { PluginSource::BuiltIn(self.plugin.clone()) }
+    }
 }
 
 /// When batches close.
@@ -213,6 +248,12 @@ pub struct QueueConfig {
     pub when_full: WhenFull,
 }
 
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self { max_bytes: None, when_full: WhenFull::Block }
+    }
+}
+
 /// Retries of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryConfig {
@@ -224,11 +265,27 @@ pub struct RetryConfig {
     pub max: Duration,
 }
 
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { max_age: Duration::from_secs(24 * 3600), initial: Duration::from_secs(1), max: Duration::from_secs(60) }
+    }
+}
+
 /// What a plugin may touch. Nothing by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrantsConfig {
     /// Buckets and key prefixes.
     pub s3: Vec<S3Grant>,
+}
+
+impl GrantsConfig {
+    /// Those of `wanted` that are not granted: each needs a grant of its bucket with the same or a shorter prefix.
+    #[must_use]
+    pub fn missing<'a>(&self, wanted: &'a [S3Grant]) -> Vec<&'a S3Grant> {
+        let granted =
+            |w: &S3Grant| self.s3.iter().any(|g| g.bucket == w.bucket && w.key_prefix.starts_with(&g.key_prefix));
+        wanted.iter().filter(|w| !granted(w)).collect()
+    }
 }
 
 /// A bucket, and the beginning that keys must have.

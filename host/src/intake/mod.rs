@@ -1,26 +1,70 @@
 //! The intake is the one door between sources and the journal: it routes a chunk by its tag, asks each
 //! output's queue for room, and appends. What it answers is what a source may acknowledge.
 //!
-//! A record that no output wants is counted as dropped (`no_output`) and is not kept.
+//! A record that no output wants is counted as dropped (`no_output`) and is not kept; nor is its position, so it is read again
+//! after a restart, when an output may want it.
 
-use std::sync::Arc;
+mod line;
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use crate::record::{Chunk, Position};
+use crate::journal::Journal;
+use crate::queue::{Admission, Ledger, Queue, WhenFull, disk_bytes};
+use crate::record::{Chunk, Position, Route};
+use crate::telemetry::Metrics;
+use line::{Done, Granted, Line, Log, NotNow, Parcel};
+use pattern::Pattern;
+
+/// Tags that are remembered with their outputs. Past it, all are forgotten: tags made up without end must not fill memory.
+const REMEMBERED_TAGS: usize = 4096;
+
+/// What a sender is told to wait when an output's queue is full.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Where sources hand chunks in. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Intake {
-    _todo: Arc<()>,
+    inner: Arc<Inner>,
+    /// The source that this handle is for.
+    source: Option<Arc<str>>,
+}
+
+struct Inner {
+    /// Outputs that can say "full" stand before those that then drop: what is dropped is counted once.
+    outputs: Vec<(Vec<Pattern>, Queue)>,
+    by_tag: Mutex<HashMap<Arc<str>, Arc<[Queue]>>>,
+    line: Arc<Line>,
+    ledger: Ledger,
+    positions: Mutex<HashMap<Arc<str>, Vec<Position>>>,
+    metrics: Metrics,
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for Intake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Intake").field("source", &self.source).finish_non_exhaustive()
+    }
 }
 
 /// A chunk on its way to the disk.
 #[derive(Debug)]
 pub struct Ticket {
-    _todo: Option<oneshot::Receiver<()>>,
+    /// None: there is nothing to wait for.
+    done: Option<Done>,
 }
+
+/// An output's `match` that matches nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("output {0} has an empty match: no tag is ever empty; write `*` for all tags")]
+pub struct EmptyMatch(Arc<str>);
 
 /// Why a chunk was not taken. None of it may be acknowledged; all of it may be handed in again.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -48,32 +92,242 @@ pub enum Refused {
 }
 
 impl Intake {
-    /// Hands a chunk in, waiting for room where outputs say `block` or the disk is full. When it returns, the chunk has its place: chunks
-    /// of one caller keep their order. Await the ticket for durability; several may be under way.
+    /// An intake before these outputs' queues, each with the patterns of the tags that it wants (`*` is any characters, `?` is
+    /// one). `positions` are those of all sources as they were found at start.
     ///
     /// # Errors
-    /// Only where the disk fails or Wharf is stopping.
-    pub async fn enqueue(&self, _chunk: Chunk) -> Result<Ticket, Refused> {
-        todo!()
+    /// Where a pattern is empty.
+    pub fn new(
+        routes: Vec<(Vec<String>, Queue)>,
+        journal: Journal,
+        ledger: Ledger,
+        positions: Vec<Position>,
+        metrics: Metrics,
+    ) -> Result<Self, EmptyMatch> {
+        Self::with(routes, Arc::new(journal), ledger, positions, metrics)
     }
-    /// The same, but never waits for room.
+
+    fn with(
+        routes: Vec<(Vec<String>, Queue)>,
+        log: Arc<dyn Log>,
+        ledger: Ledger,
+        positions: Vec<Position>,
+        metrics: Metrics,
+    ) -> Result<Self, EmptyMatch> {
+        let mut outputs = Vec::new();
+        for (patterns, queue) in routes {
+            if patterns.iter().any(String::is_empty) {
+                return Err(EmptyMatch(queue.output().clone()));
+            }
+            outputs.push((patterns.iter().map(|text| Pattern::new(text)).collect(), queue));
+        }
+        outputs.sort_by_key(|(_, queue): &(Vec<Pattern>, Queue)| queue.when_full() == WhenFull::DropNewest);
+        let mut by_source: HashMap<Arc<str>, Vec<Position>> = HashMap::new();
+        for position in positions {
+            by_source.entry(position.source.clone()).or_default().push(position);
+        }
+        let inner = Inner {
+            outputs,
+            by_tag: Mutex::default(),
+            line: Line::new(log),
+            ledger,
+            positions: Mutex::new(by_source),
+            metrics,
+            stop: CancellationToken::new(),
+        };
+        Ok(Self { inner: Arc::new(inner), source: None })
+    }
+
+    /// The same intake, for a source of this name: what comes in through it is counted as the source's. Without, it is
+    /// counted as of the source that its positions name, or that its tag is named after.
+    #[must_use]
+    pub fn for_source(&self, name: &Arc<str>) -> Self {
+        Self { inner: self.inner.clone(), source: Some(name.clone()) }
+    }
+
+    /// Hands a chunk in, waiting for room where outputs say `block` or the disk is full. When it returns, the chunk has its place: chunks
+    /// of one caller keep their order, and one that the journal refuses is handed in again until it is taken, before
+    /// anything that came later. Await the ticket for durability; several may be under way. Dropping the future before it
+    /// returns takes nothing.
+    ///
+    /// # Errors
+    /// Only where Wharf is stopping.
+    pub async fn enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
+        let queues = self.inner.queues_for(&chunk);
+        self.wait_in(chunk, &queues, false).await
+    }
+    /// The same, but never waits for room; and a chunk without positions that the journal refuses later is not handed in again:
+    /// the ticket tells.
     ///
     /// # Errors
     /// See [`Refused`].
-    pub fn try_enqueue(&self, _chunk: Chunk) -> Result<Ticket, Refused> {
-        todo!()
+    pub fn try_enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
+        if self.inner.stop.is_cancelled() {
+            return Err(Refused::Stopping);
+        }
+        let queues = self.inner.queues_for(&chunk);
+        if queues.is_empty() {
+            return Ok(self.nobody_wants(&chunk));
+        }
+        let (granted, routes) = self.inner.admit(&chunk, &queues, false).map_err(|queue| Refused::Full {
+            what: format!("output {}", queue.output()),
+            retry_after: RETRY_AFTER,
+        })?;
+        if routes.is_empty() {
+            self.count_accepted(&chunk);
+            return Ok(Ticket { done: None });
+        }
+        let keep = !chunk.meta().positions.is_empty();
+        let parcel = Parcel { chunk: chunk.with_routes(routes), granted, keep };
+        let counted = parcel.chunk.clone();
+        match self.inner.line.join(parcel) {
+            Ok(done) => {
+                self.count_accepted(&counted);
+                Ok(Ticket { done: Some(done) })
+            }
+            Err(NotNow::Behind(_)) => Err(self.inner.line.refusal()),
+            Err(NotNow::Refused(refused)) => Err(refused),
+        }
+    }
+    /// Hands a chunk in for one output, whatever that wants by its `match`, and waits for room whatever it does when
+    /// it is full: for records that were kept aside and must not be dropped now.
+    ///
+    /// # Errors
+    /// Where there is no such output, or Wharf is stopping.
+    pub async fn enqueue_for(&self, output: &str, chunk: Chunk) -> Result<Ticket, Refused> {
+        let Some(queue) = self.inner.queue(output) else {
+            return Err(Refused::Failed(format!("there is no output {output}")));
+        };
+        self.wait_in(chunk, &[queue], true).await
+    }
+    /// Whether an output of this name is configured.
+    pub fn has_output(&self, output: &str) -> bool {
+        self.inner.queue(output).is_some()
     }
     /// The positions of a source as they were at start.
-    pub fn positions(&self, _source: &str) -> Vec<Position> {
-        todo!()
+    pub fn positions(&self, source: &str) -> Vec<Position> {
+        let positions = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner);
+        positions.get(source).cloned().unwrap_or_default()
     }
-    /// Forgets positions, for instance of files that are gone.
-    pub async fn forget(&self, _source: &str, _keys: Vec<String>) {
-        todo!()
+    /// Forgets positions, for instance of files that are gone. Where that cannot be written they are there again after a restart.
+    pub async fn forget(&self, source: &str, keys: Vec<String>) {
+        if let Some(known) = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner).get_mut(source) {
+            known.retain(|position| !keys.contains(&position.key));
+        }
+        let (ledger, owned) = (self.inner.ledger.clone(), source.to_owned());
+        let forgotten = tokio::task::spawn_blocking(move || ledger.forget(&owned, &keys)).await;
+        if let Ok(Err(e)) = forgotten {
+            tracing::warn!(source, error = %e, "positions of what is gone could not be forgotten");
+        }
     }
     /// A record was taken in by a source but lost a part, or was refused for good: counted as `wharf_source_discarded_records_total{source, reason}`.
-    pub fn count_discarded(&self, _source: &str, _reason: &'static str, _records: u64) {
-        todo!()
+    pub fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
+        self.inner.metrics.discarded(source, reason, records);
+    }
+    /// Takes nothing from now on; what waits for room or for the disk is told so.
+    pub fn stop(&self) {
+        self.inner.stop.cancel();
+        self.inner.line.stop();
+    }
+
+    async fn wait_in(&self, chunk: Chunk, queues: &[Queue], never_drop: bool) -> Result<Ticket, Refused> {
+        if queues.is_empty() {
+            return Ok(self.nobody_wants(&chunk));
+        }
+        let joined = self.inner.stop.run_until_cancelled(self.inner.wait_for_place(&chunk, queues, never_drop)).await;
+        let done = joined.unwrap_or(Err(Refused::Stopping))?;
+        self.count_accepted(&chunk);
+        Ok(Ticket { done })
+    }
+
+    fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
+        self.count_accepted(chunk);
+        self.inner.metrics.dropped("", "no_output", u64::from(chunk.meta().records));
+        Ticket { done: None }
+    }
+
+    fn count_accepted(&self, chunk: &Chunk) {
+        let meta = chunk.meta();
+        let of_position = meta.positions.first().map(|position| &position.source);
+        let source = self.source.as_ref().or(of_position).unwrap_or(&meta.tag);
+        self.inner.metrics.accepted(source, u64::from(meta.records), meta.body_bytes);
+    }
+}
+
+impl Inner {
+    fn queue(&self, output: &str) -> Option<Queue> {
+        self.outputs.iter().map(|(_, queue)| queue).find(|queue| **queue.output() == *output).cloned()
+    }
+
+    /// The queues that want a chunk of this tag.
+    fn queues_for(&self, chunk: &Chunk) -> Arc<[Queue]> {
+        let tag = &chunk.meta().tag;
+        let mut by_tag = self.by_tag.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queues) = by_tag.get(tag) {
+            return queues.clone();
+        }
+        let wanted = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tag));
+        let queues: Arc<[Queue]> =
+            self.outputs.iter().filter(|(patterns, _)| wanted(patterns)).map(|(_, queue)| queue.clone()).collect();
+        if by_tag.len() >= REMEMBERED_TAGS {
+            by_tag.clear();
+        }
+        by_tag.insert(tag.clone(), queues.clone());
+        queues
+    }
+
+    /// Room from all queues or from none; and the routes to those that do not drop the chunk. Else the one that is full.
+    fn admit(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<(Granted, Vec<Route>), Queue> {
+        let meta = chunk.meta();
+        let mut granted = Granted { queues: Vec::new(), bytes: disk_bytes(meta) };
+        let mut routes = Vec::new();
+        for queue in queues {
+            let admission = if never_drop {
+                queue.admit_or_wait(granted.bytes, meta.records)
+            } else {
+                queue.admit(granted.bytes, meta.records)
+            };
+            match admission {
+                Admission::Granted => {
+                    granted.queues.push(queue.clone());
+                    routes.push(Route { output: queue.output().clone(), partition: queue.partition_of(&meta.tag) });
+                }
+                Admission::Dropped => {}
+                Admission::Full => return Err(queue.clone()),
+            }
+        }
+        Ok((granted, routes))
+    }
+
+    /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
+    async fn wait_for_place(
+        &self,
+        chunk: &Chunk,
+        queues: &[Queue],
+        never_drop: bool,
+    ) -> Result<Option<Done>, Refused> {
+        let (granted, routes) = loop {
+            // Begun before the question: room that comes right after the answer is not missed.
+            let room = futures_util::future::select_all(queues.iter().map(|queue| Box::pin(queue.room_from_now())));
+            match self.admit(chunk, queues, never_drop) {
+                Ok(admitted) => break admitted,
+                Err(_full) => {
+                    room.await;
+                }
+            }
+        };
+        if routes.is_empty() {
+            return Ok(None);
+        }
+        let mut parcel = Parcel { chunk: chunk.clone().with_routes(routes), granted, keep: true };
+        loop {
+            match self.line.join(parcel) {
+                Ok(done) => return Ok(Some(done)),
+                Err(NotNow::Refused(refused)) => return Err(refused),
+                Err(NotNow::Behind(back)) => parcel = *back,
+            }
+            self.line.clear().await;
+        }
     }
 }
 
@@ -83,6 +337,9 @@ impl Ticket {
     /// # Errors
     /// See [`Refused`].
     pub async fn durable(self) -> Result<(), Refused> {
-        todo!()
+        match self.done {
+            None => Ok(()),
+            Some(done) => done.await.unwrap_or(Err(Refused::Stopping)),
+        }
     }
 }

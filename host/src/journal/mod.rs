@@ -5,10 +5,33 @@
 //! A chunk stays until it is released; a segment is deleted when none of its chunks is live, and a few live chunks that pin
 //! an old segment are copied forward. Torn tails are cut, damaged chunks set aside in `quarantine/`, both reported.
 
+//!
+//! Inside: `layout` is the bytes; `segment` files; `table` what is where; `writer` the one thread that writes;
+//! `reclaim` getting disk space back; `recover` and `scan` opening. `docs/journal.md` describes the files.
+
+mod layout;
+mod quarantine;
+mod reading;
+mod reclaim;
+mod recover;
+mod scan;
+mod segment;
+mod shared;
+mod space;
+mod table;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::sync::{oneshot, watch};
+
+use shared::{Shared, Waiting, Work, lock};
+use writer::Writer;
 
 use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta};
 
@@ -17,16 +40,47 @@ use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta};
 pub struct Options {
     /// Size that a segment file is preallocated to, bytes.
     pub segment_bytes: u64,
-    /// Most bytes of segment files; appends past it are refused.
+    /// Most bytes of segment files; appends past it are refused. Segments are at least 64 KiB, so a limit under some of these
+    /// takes nothing.
     pub max_bytes: Option<u64>,
     /// Bytes of free disk that appends leave alone, so that settling always works.
     pub reserve_bytes: u64,
 }
 
+impl Options {
+    /// Sizes that work: segments of whole pages, and so small that a limit holds some of them, since space comes back by
+    /// whole segments.
+    fn settled(mut self) -> Self {
+        const SMALLEST: u64 = 64 << 10;
+        const IN_A_LIMIT: u64 = 8;
+        let most = self.max_bytes.map_or(u64::MAX, |limit| limit / IN_A_LIMIT);
+        self.segment_bytes = self.segment_bytes.min(most).max(SMALLEST) & !4095;
+        self
+    }
+}
+
 /// The journal. Cheap to clone; the writer thread ends when the last clone is dropped or [`Journal::close`] is called.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Journal {
-    _todo: Arc<()>,
+    shared: Arc<Shared>,
+    options: Options,
+    _last: Arc<LastClone>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("dir", &self.shared.dir).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Closes the journal when nobody has it any more.
+struct LastClone(Arc<Shared>);
+
+impl Drop for LastClone {
+    fn drop(&mut self) {
+        self.0.begin_closing();
+        self.0.join();
+    }
 }
 
 /// What opening found.
@@ -136,6 +190,9 @@ pub enum AppendError {
     /// Writing or syncing failed.
     #[error("writing the journal failed: {0}")]
     Io(String),
+    /// A chunk that was to come before this one was refused: it has to be handed in first.
+    #[error("an earlier chunk was refused, and has to be handed in first")]
+    Overtaking,
     /// The journal is closing.
     #[error("the journal is closed")]
     Closed,
@@ -176,38 +233,126 @@ impl Journal {
     ///
     /// # Errors
     /// Where a directory or file cannot be made, read or written.
-    pub fn open(_dir: &Path, _quarantine: &Path, _options: Options) -> Result<(Self, Recovery), OpenError> {
-        todo!()
+    pub fn open(dir: &Path, quarantine: &Path, options: Options) -> Result<(Self, Recovery), OpenError> {
+        let options = options.settled();
+        let mut opened = recover::open(dir, quarantine, options.segment_bytes)?;
+        let recovery = std::mem::take(&mut opened.recovery);
+        let shared = Arc::new(Shared {
+            dir: dir.to_path_buf(),
+            quarantine: quarantine.to_path_buf(),
+            // Segments that nothing lives in are found by looking.
+            work: Mutex::new(Work { reclaim: true, ..Work::default() }),
+            wake: Condvar::new(),
+            table: Mutex::new(std::mem::take(&mut opened.table)),
+            condition: watch::Sender::new(Condition::Writable),
+            commits: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            opened: Mutex::new(Some(opened)),
+            thread: Mutex::new(None),
+            #[cfg(test)]
+            faults: tests::Faults::default(),
+        });
+        let last = Arc::new(LastClone(shared.clone()));
+        Ok((Self { shared, options, _last: last }, recovery))
+    }
+    /// Sees to it that ids from now on are higher than this one, whatever the segments say: where some of them vanished, the
+    /// state may know of ids that they do not. Has an effect only before [`Journal::start`].
+    pub fn raise_ids_above(&self, known: ChunkId) {
+        if let Some(opened) = &mut *lock(&self.shared.opened) {
+            opened.next_id = opened.next_id.max(known.0.saturating_add(1));
+        }
     }
     /// Starts the writer thread.
-    pub fn start(&self, _on_commit: OnCommit) {
-        todo!()
+    pub fn start(&self, on_commit: OnCommit) {
+        let mut thread = lock(&self.shared.thread);
+        let Some(opened) = lock(&self.shared.opened).take() else {
+            tracing::error!("the journal was started before; it is started once");
+            return;
+        };
+        let writer = Writer::new(self.shared.clone(), on_commit, self.options.clone(), opened);
+        match std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run()) {
+            Ok(started) => *thread = Some(started),
+            Err(cause) => {
+                drop(thread);
+                tracing::error!(%cause, "the journal's writer thread could not be started");
+                self.shared.condition.send_replace(Condition::Failed(format!("no writer thread: {cause}")));
+                self.shared.begin_closing();
+            }
+        }
     }
     /// Queues a chunk. Chunks get their ids in the order of the calls. The receiver gives the id once the chunk is on disk.
-    pub fn append(&self, _chunk: Chunk) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
-        todo!()
+    /// While the journal refuses ([`Journal::condition`]), so does this, at once.
+    pub fn append(&self, chunk: Chunk) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.append_if(chunk, None)
+    }
+    /// Like [`Journal::append`], but refuses ([`AppendError::Overtaking`]) when any chunk was refused since
+    /// [`Journal::refusals`] was `seen`. So a chunk is never taken while an earlier one, which was refused meanwhile, is not.
+    pub fn append_unless_refused_since(
+        &self,
+        chunk: Chunk,
+        seen: u64,
+    ) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.append_if(chunk, Some(seen))
+    }
+    /// How many times chunks were refused so far.
+    pub fn refusals(&self) -> u64 {
+        self.shared.refusals()
+    }
+    fn append_if(&self, chunk: Chunk, seen: Option<u64>) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        let (reply, receiver) = oneshot::channel();
+        let waiting = Waiting::new(&chunk, seen, reply);
+        let mut work = self.shared.work();
+        let refusal = if work.closing { Some(AppendError::Closed) } else { self.shared.refusal() };
+        match refusal {
+            Some(error) => {
+                self.shared.count_refusal();
+                drop(work);
+                waiting.refuse(error);
+            }
+            None => {
+                work.waiting.push_back(waiting);
+                drop(work);
+                self.shared.wake.notify_one();
+            }
+        }
+        receiver
     }
     /// Reads a chunk and verifies it. Blocks on the disk. A damaged chunk is set aside.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn read(&self, _id: ChunkId) -> Result<Chunk, ReadError> {
-        todo!()
+    pub fn read(&self, id: ChunkId) -> Result<Chunk, ReadError> {
+        reading::read(&self.shared, id)
+    }
+    /// Whether the chunk is there: committed, not released, not set aside.
+    pub fn contains(&self, id: ChunkId) -> bool {
+        self.shared.table().place(id.0).is_some()
     }
     /// Gives chunks up: nobody needs them. What says so must be durable before this is called. Unknown ids are ignored.
-    pub fn release(&self, _ids: &[ChunkId]) {
-        todo!()
+    /// Their disk space comes back later, by the writer thread.
+    pub fn release(&self, ids: &[ChunkId]) {
+        let work = {
+            let mut table = self.shared.table();
+            for id in ids {
+                table.remove(id.0);
+            }
+            table.has_work(self.shared.is_full())
+        };
+        if work {
+            self.shared.ask_to_reclaim();
+        }
     }
     /// How much there is.
     pub fn usage(&self) -> Usage {
-        todo!()
+        self.shared.table().usage(self.shared.commits.load(Ordering::Relaxed))
     }
     /// Whether appends are taken, and when that changes.
     pub fn condition(&self) -> watch::Receiver<Condition> {
-        todo!()
+        self.shared.condition.subscribe()
     }
-    /// Commits what is queued, refuses more, and ends the writer thread.
+    /// Commits what is queued, refuses more, and ends the writer thread. Chunks can still be read.
     pub fn close(&self) {
-        todo!()
+        self.shared.begin_closing();
+        self.shared.join();
     }
 }

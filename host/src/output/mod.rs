@@ -1,1 +1,161 @@
 //! An output at work: workers that take batches from the queue, when a failed batch is tried again, how a batch ends.
+//!
+//! In: a loaded plugin, a queue, settings. The component classifies a failure, this room schedules: retries by batch with
+//! back-off and jitter ([`backoff`]), fewer workers and a pause for a destination that pushes back ([`destination`]). A batch ends
+//! delivered, or as dead letters — refused by the destination, given up after `retry.max_age`, or fatal to two fresh stores — and
+//! only then leaves the queue. Nothing is dead-lettered for a plugin that dies whatever it is given: it is quarantined, and probed.
+
+mod backoff;
+mod destination;
+mod ending;
+mod poison;
+mod schedule;
+mod status;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::config::RetryConfig;
+use crate::dead_letter::DeadLetters;
+use crate::journal::Journal;
+use crate::plugin::{Plugin, WorkerContext};
+use crate::queue::Queue;
+use crate::telemetry::Metrics;
+
+pub use destination::{Destination, Destinations};
+pub use status::{LastFailure, OutputStatus, WorkerState};
+
+use ending::Ending;
+use poison::PluginHealth;
+use schedule::Schedule;
+use status::StatusBoard;
+
+/// What an output is made of.
+#[derive(Debug)]
+pub struct OutputSetup {
+    /// The component.
+    pub plugin: Plugin,
+    /// For each worker; `worker` is set here.
+    pub context: WorkerContext,
+    /// How many workers.
+    pub workers: u32,
+    /// Its batches.
+    pub queue: Queue,
+    /// Retries.
+    pub retry: RetryConfig,
+    /// What it delivers to, shared with other outputs that deliver there.
+    pub destination: Arc<Destination>,
+    /// Where the chunks are.
+    pub journal: Journal,
+    /// Where records go that cannot be delivered.
+    pub dead_letters: DeadLetters,
+    /// Counts.
+    pub metrics: Metrics,
+}
+
+/// A running output.
+#[derive(Debug)]
+pub struct Output {
+    shared: Arc<Shared>,
+    workers: JoinSet<()>,
+}
+
+/// What the workers of an output have in common. None of it can be reached by a guest.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plugin: Plugin,
+    pub(crate) context: WorkerContext,
+    pub(crate) journal: Journal,
+    pub(crate) metrics: Metrics,
+    pub(crate) retry: RetryConfig,
+    pub(crate) destination: Arc<Destination>,
+    pub(crate) schedule: Schedule,
+    pub(crate) ending: Ending,
+    pub(crate) health: PluginHealth,
+    pub(crate) board: StatusBoard,
+}
+
+impl Output {
+    /// Starts the workers. Must be called inside a tokio runtime.
+    #[must_use]
+    pub fn start(setup: OutputSetup) -> Self {
+        let name = Arc::clone(setup.queue.output());
+        setup.destination.joined_by(setup.workers);
+        let shared = Arc::new(Shared {
+            ending: Ending {
+                output: Arc::clone(&name),
+                queue: setup.queue.clone(),
+                journal: setup.journal.clone(),
+                dead_letters: setup.dead_letters,
+                metrics: setup.metrics.clone(),
+            },
+            schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination)),
+            health: PluginHealth::new(),
+            board: StatusBoard::new(name, setup.workers, setup.metrics.clone()),
+            plugin: setup.plugin,
+            context: setup.context,
+            journal: setup.journal,
+            metrics: setup.metrics,
+            retry: setup.retry,
+            destination: setup.destination,
+        });
+        let mut workers = JoinSet::new();
+        for number in 0..setup.workers {
+            workers.spawn(worker::run(number, Arc::clone(&shared)));
+        }
+        Self { shared, workers }
+    }
+
+    /// What can be asked of it while it runs, and after.
+    #[must_use]
+    pub fn handle(&self) -> OutputHandle {
+        OutputHandle { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Delivers what is open until the deadline, then stops. Gives the records that stay on disk. Batches in hand at the deadline are dropped
+    /// with their stores; they belong to the queue and are delivered after the next start.
+    pub async fn stop(mut self, deadline: Option<Instant>) -> u64 {
+        let queue = &self.shared.ending.queue;
+        queue.flush();
+        queue.close();
+        self.shared.schedule.stopping();
+        let drained = async { while self.workers.join_next().await.is_some() {} };
+        match deadline {
+            None => drained.await,
+            Some(deadline) => {
+                if tokio::time::timeout_at(deadline, drained).await.is_err() {
+                    self.workers.shutdown().await;
+                }
+            }
+        }
+        self.shared.ending.queue.records()
+    }
+}
+
+/// A look at a running output.
+#[derive(Debug, Clone)]
+pub struct OutputHandle {
+    shared: Arc<Shared>,
+}
+
+impl OutputHandle {
+    /// How it is.
+    #[must_use]
+    pub fn status(&self) -> OutputStatus {
+        let queue = &self.shared.ending.queue;
+        self.shared.board.status(queue, self.shared.health.quarantined())
+    }
+
+    /// Whether everything that was taken in is settled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.ending.queue.is_empty()
+    }
+}
+
+/// How long a worker waits before it asks again where the host itself is in trouble (its disk, its state).
+pub(crate) const HOST_TROUBLE_PAUSE: Duration = Duration::from_millis(500);

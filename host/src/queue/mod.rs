@@ -4,14 +4,29 @@
 //! (from its oldest record's arrival), its waiting chunks become a batch, which is recorded in the state before anybody sees it;
 //! from then on its content never changes. A settled batch's chunks are released to the journal once no other output needs them.
 //! The queue also guards the output's share of the disk: `block`, `drop_oldest` or `drop_newest`, every drop counted.
+//!
+//! A batch is closed when a worker asks for one, not before: while workers are busy, chunks wait unbatched.
 
-use std::sync::Arc;
+mod hand_out;
+mod ledger;
+mod overflow;
+mod partitions;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta, Position};
-use crate::state::{BatchRow, State};
+use crate::record::{ChunkId, ChunkMeta, Position, now_ns};
+use crate::state::{BatchRow, State, StateError};
 use crate::telemetry::Metrics;
+use partitions::Partitions;
 
 /// When a partition's chunks become a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,101 +85,256 @@ pub struct Batch {
     pub row: BatchRow,
     /// Its chunks in order.
     pub chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
+    /// Whether it was closed before this start: it may have been tried, and even delivered, before.
+    pub restored: bool,
+}
+
+/// Bytes on disk that a chunk is counted with, give or take its header: bodies, separators, ends and times.
+#[must_use]
+pub fn disk_bytes(meta: &ChunkMeta) -> u64 {
+    let times = if meta.first_ns == meta.last_ns { 8 } else { 8 * u64::from(meta.records) };
+    meta.body_bytes + 5 * u64::from(meta.records) + times + meta.tag.len() as u64 + 128
 }
 
 /// Everything the queues share: the references that outputs hold on chunks, the journal that gets them back, the
 /// positions that are waiting to be written.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    _todo: Arc<()>,
+    shared: Arc<ledger::Shared>,
+    queues: Arc<RwLock<Vec<Queue>>>,
 }
 
 impl Ledger {
     /// A ledger over this journal and state.
-    pub fn new(_journal: Journal, _state: State, _metrics: Metrics) -> Self {
-        todo!()
+    pub fn new(journal: Journal, state: State, metrics: Metrics) -> Self {
+        Self::with(Arc::new(journal), state, metrics, Arc::new(now_ns))
     }
+
+    fn with(keeper: Arc<dyn ledger::Keeper>, state: State, metrics: Metrics, clock: ledger::Clock) -> Self {
+        let shared = ledger::Shared::new(keeper, state, metrics, clock);
+        Self { shared: Arc::new(shared), queues: Arc::default() }
+    }
+
     /// Takes over what the journal and the state found at start, and builds every output's queue: chunks
-    /// behind a cursor wait again, batches are there again, chunks that nobody needs (also those of outputs which are
-    /// not configured any more, unless they still hold a batch) are told apart: they stay, and are named in the log. Gives positions, newest of
-    /// journal and state.
+    /// behind a cursor wait again, batches are there again. Chunks that nobody needs go back to the journal. Chunks of
+    /// outputs that are not configured any more stay, and are named in the log. Gives positions, newest of journal and state.
     ///
     /// # Errors
     /// Where the state cannot be read.
     pub fn restore(
         &self,
-        _recovery: &crate::journal::Recovery,
-        _options: Vec<QueueOptions>,
-    ) -> Result<(Vec<Queue>, Vec<Position>), crate::state::StateError> {
-        todo!()
+        recovery: &crate::journal::Recovery,
+        options: Vec<QueueOptions>,
+    ) -> Result<(Vec<Queue>, Vec<Position>), StateError> {
+        restore::restore(self, recovery, options)
     }
+
     /// Takes note of a committed group: hand this to [`Journal::start`].
-    pub fn committed(&self, _group: &[(ChunkId, Arc<ChunkMeta>)]) {
-        todo!()
+    pub fn committed(&self, group: &[(ChunkId, Arc<ChunkMeta>)]) {
+        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
+        for (id, meta) in group {
+            self.shared.note_positions(*id, meta);
+            // Before a queue can settle it.
+            self.shared.need(*id, u32::try_from(meta.routes.len()).unwrap_or(u32::MAX));
+            for route in &meta.routes {
+                self.shared.metrics.durable(&route.output, u64::from(meta.records), meta.body_bytes);
+                match queues.iter().find(|queue| *queue.output() == route.output) {
+                    Some(queue) => queue.inner.committed(&route.partition, *id, meta),
+                    None => tracing::error!(
+                        output = %route.output, chunk = %id,
+                        "a chunk was taken for an output that has no queue; it stays in the journal"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Forgets positions, here and in the state. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Where the state could not be written.
+    pub fn forget(&self, source: &str, keys: &[String]) -> Result<(), StateError> {
+        self.shared.forget(source, keys)
+    }
+
+    fn add(&self, queue: Queue) {
+        self.queues.write().unwrap_or_else(PoisonError::into_inner).push(queue);
     }
 }
 
 /// One output's queue. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    _todo: Arc<()>,
+    inner: Arc<Inner>,
 }
 
+struct Inner {
+    options: QueueOptions,
+    /// The partition of all tags, where they are not kept apart.
+    whole: Arc<str>,
+    shared: Arc<ledger::Shared>,
+    books: Mutex<Partitions>,
+    /// There may be a batch.
+    wake: Notify,
+    /// There may be room.
+    room: Notify,
+    /// Whether it was said that the state cannot be written.
+    said: AtomicBool,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("output", &self.options.output).finish_non_exhaustive()
+    }
+}
+
+/// Longest partition that is a tag as it stands: the state's keys end at 512 bytes.
+const LONGEST_TAG: usize = 400;
+
 impl Queue {
+    fn new(options: QueueOptions, shared: Arc<ledger::Shared>, next_number: u64) -> Self {
+        let books = Mutex::new(Partitions::new(options.output.clone(), options.limits, next_number));
+        let inner = Inner {
+            options,
+            whole: Arc::from(""),
+            shared,
+            books,
+            wake: Notify::new(),
+            room: Notify::new(),
+            said: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// The output's name.
     pub fn output(&self) -> &Arc<str> {
-        todo!()
+        &self.inner.options.output
     }
-    /// The partition that a tag belongs to here.
-    pub fn partition_of(&self, _tag: &Arc<str>) -> Arc<str> {
-        todo!()
+    /// The partition that a tag belongs to here: the tag, or, for one of more than 400 bytes, its beginning and a hash.
+    pub fn partition_of(&self, tag: &Arc<str>) -> Arc<str> {
+        if !self.inner.options.partition_by_tag {
+            return self.inner.whole.clone();
+        }
+        if tag.len() <= LONGEST_TAG {
+            return tag.clone();
+        }
+        use sha2::{Digest, Sha256};
+        let beginning = tag.get(..tag.floor_char_boundary(LONGEST_TAG)).unwrap_or_default();
+        format!("{beginning}~{}", hex::encode(Sha256::digest(tag.as_bytes()))).into()
     }
-    /// Asks for room for a chunk of so many encoded bytes and records.
-    pub fn admit(&self, _bytes: u64, _records: u32) -> Admission {
-        todo!()
+    /// Asks for room for a chunk of so many bytes ([`disk_bytes`]) and records.
+    pub fn admit(&self, bytes: u64, records: u32) -> Admission {
+        self.inner.admit(bytes, records, self.inner.options.when_full)
+    }
+    /// The same for what must not be dropped, whatever the output's setting.
+    pub fn admit_or_wait(&self, bytes: u64, records: u32) -> Admission {
+        self.inner.admit(bytes, records, WhenFull::Block)
+    }
+    /// What happens past the output's share of the disk.
+    pub fn when_full(&self) -> WhenFull {
+        self.inner.options.when_full
     }
     /// Gives back room that was granted to a chunk which did not commit.
-    pub fn withdraw(&self, _bytes: u64) {
-        todo!()
+    pub fn withdraw(&self, bytes: u64) {
+        let mut books = self.inner.lock();
+        books.reserved = books.reserved.saturating_sub(bytes);
+        drop(books);
+        self.inner.room.notify_waiters();
     }
     /// Waits until there may be room.
     pub async fn room(&self) {
-        todo!()
+        // Room may have come between the question and this; so it is asked again now and then.
+        let _ = tokio::time::timeout(Duration::from_millis(100), self.room_from_now()).await;
+    }
+    /// Ends when there may be more room than there was when this was called (not when it was first awaited).
+    pub(crate) fn room_from_now(&self) -> tokio::sync::futures::Notified<'_> {
+        self.inner.room.notified()
     }
     /// The next batch that nobody has in hand: restored ones first, then as partitions become due. Waits; several workers may ask.
     /// Gives none once the queue is closed and has no closed batch left to hand out.
     pub async fn next_batch(&self) -> Option<Batch> {
-        todo!()
+        self.inner.next_batch().await
+    }
+    /// A batch that a worker had in hand and does not deliver: the next that asks gets it.
+    pub fn give_back(&self, batch: Batch) {
+        self.inner.lock().give_back(batch);
+        self.inner.wake.notify_one();
     }
     /// Closes every partition that has records, as a stop wants.
     pub fn flush(&self) {
-        todo!()
+        let now = self.inner.shared.now();
+        self.inner.lock().flush(now);
+        self.inner.wake.notify_one();
     }
     /// No more batches are handed out, but those that [`Queue::flush`] closed before.
     pub fn close(&self) {
-        todo!()
+        self.inner.lock().close();
+        self.inner.wake.notify_one();
+        self.inner.room.notify_waiters();
     }
-    /// Ends a batch: the state forgets it, then its chunks are released. Blocks on the disk.
+    /// Ends a batch: the state forgets it, then its chunks are released. Blocks on the disk. May be repeated.
     ///
     /// # Errors
     /// Where the state could not be written; the batch is still held then.
-    pub fn settle(&self, _batch: &Batch) -> Result<(), crate::state::StateError> {
-        todo!()
+    pub fn settle(&self, batch: &Batch) -> Result<(), StateError> {
+        self.inner.settle(batch)
+    }
+    /// Whether the batch is still held.
+    pub fn holds(&self, batch: &Batch) -> bool {
+        self.inner.lock().holds(batch.row.id)
     }
     /// Arrival of the oldest undelivered record, nanoseconds since 1970 UTC.
     pub fn oldest_arrival_ns(&self) -> Option<i64> {
-        todo!()
+        self.inner.lock().oldest_arrival_ns()
     }
     /// Bytes of chunks that are not settled.
     pub fn bytes(&self) -> u64 {
-        todo!()
+        self.inner.lock().bytes()
     }
     /// Records that are not settled.
     pub fn records(&self) -> u64 {
-        todo!()
+        self.inner.lock().records()
     }
     /// Whether everything is settled.
     pub fn is_empty(&self) -> bool {
         self.records() == 0
+    }
+    /// Tells the metrics how much there is, and how old.
+    pub fn report(&self, metrics: &Metrics) {
+        let (bytes, records, oldest) = {
+            let books = self.inner.lock();
+            (books.bytes(), books.records(), books.oldest_arrival_ns())
+        };
+        let age = oldest.map_or(0, |oldest| self.inner.shared.now().saturating_sub(oldest).max(0));
+        metrics.queue(self.output(), bytes, records, age as f64 / 1e9);
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Partitions> {
+        ledger::lock(&self.books)
+    }
+
+    fn committed(&self, partition: &Arc<str>, id: ChunkId, meta: &Arc<ChunkMeta>) {
+        let now = self.shared.now();
+        let mut books = self.lock();
+        books.reserved = books.reserved.saturating_sub(disk_bytes(meta));
+        let look = books.add(partition, (id, meta.clone()), now);
+        drop(books);
+        if look {
+            self.wake.notify_one();
+        }
+    }
+
+    fn say_unwritable(&self, e: &StateError) {
+        if !self.said.swap(true, Ordering::Relaxed) {
+            tracing::warn!(output = %self.options.output, error = %e, "batches cannot be recorded; it is tried again");
+        }
+    }
+
+    fn say_writable(&self) {
+        if self.said.swap(false, Ordering::Relaxed) {
+            tracing::info!(output = %self.options.output, "batches can be recorded again");
+        }
     }
 }

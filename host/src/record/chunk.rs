@@ -1,9 +1,12 @@
-//! The chunk: records in columns.
+//! The chunk: records in columns. `layout` has its bytes, `builder` how one comes to be.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+
+use super::layout;
 
 /// A chunk's place in the journal's order. Ids only grow, and are never used twice in a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,9 +72,24 @@ pub struct ChunkMeta {
 }
 
 /// Many records of one tag and kind. Immutable, cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Chunk {
-    _todo: Bytes,
+    pub(super) meta: Arc<ChunkMeta>,
+    /// Whether the column of times has one for all records.
+    pub(super) one_time: bool,
+    /// Record times and record ends, one column behind the other, as they are encoded.
+    pub(super) columns: Bytes,
+    /// Every body with its line feed.
+    pub(super) bodies: Bytes,
+    /// CRC-32C of columns and bodies.
+    pub(super) content_crc: u32,
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Bodies are other people's data, and long.
+        f.debug_struct("Chunk").field("meta", &self.meta).finish_non_exhaustive()
+    }
 }
 
 /// One record of a chunk.
@@ -126,89 +144,419 @@ pub enum ChunkError {
 impl Chunk {
     /// Everything but the records.
     pub fn meta(&self) -> &Arc<ChunkMeta> {
-        todo!()
+        &self.meta
     }
     /// The same records for other outputs. Cheap: bodies are shared.
     #[must_use]
-    pub fn with_routes(self, _routes: Vec<Route>) -> Self {
-        todo!()
+    pub fn with_routes(mut self, routes: Vec<Route>) -> Self {
+        Arc::make_mut(&mut self.meta).routes = routes;
+        self
     }
     /// Record `n`, if there is one.
-    pub fn record(&self, _n: u32) -> Option<RecordRef<'_>> {
-        todo!()
+    pub fn record(&self, n: u32) -> Option<RecordRef<'_>> {
+        self.range(n, 1).next()
     }
     /// All records in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = RecordRef<'_>> {
-        std::iter::empty()
+        self.range(0, self.meta.records)
+    }
+    /// `count` records from `first`, or fewer at the end.
+    pub fn range(&self, first: u32, count: u32) -> impl ExactSizeIterator<Item = RecordRef<'_>> {
+        let first = first.min(self.meta.records) as usize;
+        let count = (count as usize).min(self.meta.records as usize - first);
+        let (times, ends) = self.split_columns();
+        Records {
+            time_ns: self.meta.first_ns,
+            times: if self.one_time { &[] } else { times.as_chunks().0.get(first..).unwrap_or_default() },
+            ends: ends.as_chunks().0.get(first..first + count).unwrap_or_default(),
+            start: self.start(first),
+            bodies: &self.bodies,
+        }
+    }
+    /// Where `count` records from `first` lie in the bodies, their separators included; ends early at the chunk's end.
+    pub fn span(&self, first: u32, count: u32) -> Range<usize> {
+        let first = first.min(self.meta.records) as usize;
+        self.start(first)..self.start(first + count as usize)
+    }
+    /// How many of `count` records from `first` lie within the next `bytes`; at least one, where there is one.
+    pub(super) fn fitting(&self, first: u32, count: u32, bytes: usize) -> u32 {
+        let first = first.min(self.meta.records);
+        let count = count.min(self.meta.records - first);
+        let limit = self.start(first as usize) + bytes;
+        let ends = self.split_columns().1.as_chunks().0.get(first as usize..(first + count) as usize);
+        let within = ends.unwrap_or_default().partition_point(|end| (u32::from_le_bytes(*end) as usize) < limit);
+        (within as u32).max(1).min(count)
     }
     /// All bodies, each followed by one line feed: `records` bytes longer than `body_bytes`.
     pub fn bodies(&self) -> &Bytes {
-        todo!()
+        &self.bodies
     }
     /// The chunk as bytes: what stands before the bodies (header and columns, with the checksums of all), and the bodies.
     /// Written one behind the other they are what [`Chunk::decode`] reads. Bodies are not copied.
     pub fn encode(&self) -> (Bytes, Bytes) {
-        todo!()
+        let mut head = layout::write_header(&self.meta, self.one_time, self.content_crc, self.columns.len());
+        head.extend_from_slice(&self.columns);
+        (head.into(), self.bodies.clone())
     }
     /// How many bytes `encode` gives in all.
     pub fn encoded_len(&self) -> u64 {
-        todo!()
+        (layout::header_bytes(&self.meta) + self.columns.len() + self.bodies.len()) as u64
     }
-    /// Reads a chunk. Both checksums are verified; bodies stay in `bytes`, uncopied.
+    /// Reads a chunk. Both checksums are verified, and that the columns fit the bodies; bodies stay in `bytes`, uncopied.
+    /// What is behind the chunk is ignored.
     ///
     /// # Errors
     /// See [`ChunkError`]. Never panics, whatever the bytes.
-    pub fn decode(_bytes: &Bytes) -> Result<Self, ChunkError> {
-        todo!()
+    pub fn decode(bytes: &Bytes) -> Result<Self, ChunkError> {
+        let header = layout::read_header(bytes)?;
+        let needed = header.chunk_bytes();
+        let short = || ChunkError::Short { needed, found: bytes.len() as u64 };
+        let end = usize::try_from(needed).ok().filter(|end| *end <= bytes.len()).ok_or_else(short)?;
+        // Both lie before `end`, and so fit.
+        let (start, bodies) = (header.columns().start as usize, header.columns().end as usize);
+        let (columns, bodies) = (bytes.slice(start..bodies), bytes.slice(bodies..end));
+        let actual = layout::crc32c(&[&columns, &bodies]);
+        if actual != header.content_crc {
+            return Err(ChunkError::Crc { part: "content", recorded: header.content_crc, actual });
+        }
+        let chunk = Self {
+            meta: Arc::new(header.meta),
+            one_time: header.one_time,
+            columns,
+            bodies,
+            content_crc: header.content_crc,
+        };
+        let (times, ends) = chunk.split_columns();
+        layout::check_columns(&chunk.meta, times, ends, &chunk.bodies)?;
+        Ok(chunk)
     }
     /// Reads only the metadata from the beginning of an encoded chunk, verifying the header's own checksum. Gives also the
     /// encoded chunk's whole length.
     ///
     /// # Errors
-    /// See [`ChunkError`].
-    pub fn decode_meta(_bytes: &[u8]) -> Result<(ChunkMeta, u64), ChunkError> {
-        todo!()
+    /// See [`ChunkError`]. [`ChunkError::Short`] says how many bytes the header needs.
+    pub fn decode_meta(bytes: &[u8]) -> Result<(ChunkMeta, u64), ChunkError> {
+        let header = layout::read_header(bytes)?;
+        let length = header.chunk_bytes();
+        Ok((header.meta, length))
+    }
+
+    /// Where record `n` begins in the bodies; their end where there are fewer records.
+    fn start(&self, n: usize) -> usize {
+        let ends = self.split_columns().1.as_chunks().0;
+        match n.checked_sub(1) {
+            None => 0,
+            Some(before) => ends.get(before).map_or(self.bodies.len(), |end| u32::from_le_bytes(*end) as usize + 1),
+        }
+    }
+    /// The column of times and the column of ends.
+    fn split_columns(&self) -> (&[u8], &[u8]) {
+        let times = layout::times_bytes(self.one_time, self.meta.records) as usize;
+        self.columns.split_at_checked(times).unwrap_or_default()
     }
 }
 
-/// Collects records into a chunk.
-#[derive(Debug)]
-pub struct ChunkBuilder {
-    _todo: (),
+/// Some records of a chunk.
+struct Records<'a> {
+    /// The time of all, where `times` is empty.
+    time_ns: i64,
+    times: &'a [[u8; 8]],
+    ends: &'a [[u8; 4]],
+    /// Where the next body begins.
+    start: usize,
+    bodies: &'a [u8],
 }
 
-impl ChunkBuilder {
-    /// An empty chunk. `arrival_ns` is now.
-    pub fn new(_kind: BodyKind, _tag: Arc<str>) -> Self {
-        todo!()
+impl<'a> Iterator for Records<'a> {
+    type Item = RecordRef<'a>;
+
+    fn next(&mut self) -> Option<RecordRef<'a>> {
+        let (end, ends) = self.ends.split_first()?;
+        self.ends = ends;
+        let end = u32::from_le_bytes(*end) as usize;
+        let body = self.bodies.get(self.start..end)?;
+        self.start = end + 1;
+        if let Some((time, times)) = self.times.split_first() {
+            self.times = times;
+            self.time_ns = i64::from_le_bytes(*time);
+        }
+        Some(RecordRef { time_ns: self.time_ns, body })
     }
-    /// Adds one record. The body is copied. A JSON body must be one object on one line; the caller has seen to that.
-    pub fn push(&mut self, _time_ns: i64, _body: &[u8]) {
-        todo!()
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.ends.len(), Some(self.ends.len()))
     }
-    /// Adds the whole lines of `block` (each ended by `\n`; a `\r` before it is not part of the body), all with the
-    /// same time, and gives how many bytes of `block` they were: what is behind the last `\n` is left to the caller.
-    pub fn push_lines(&mut self, _time_ns: i64, _block: &[u8]) -> usize {
-        todo!()
+}
+
+impl ExactSizeIterator for Records<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::ChunkBuilder;
+
+    fn builder(kind: BodyKind) -> ChunkBuilder {
+        ChunkBuilder::arrived(kind, "app.web".into(), 1_796_055_137_000_000_000)
     }
-    /// Adds a position.
-    pub fn position(&mut self, _position: Position) {
-        todo!()
+
+    fn whole(chunk: &Chunk) -> Bytes {
+        let (head, bodies) = chunk.encode();
+        [head, bodies].concat().into()
     }
-    /// Records so far.
-    pub fn len(&self) -> u32 {
-        todo!()
+
+    fn bodies(chunk: &Chunk) -> Vec<&[u8]> {
+        chunk.iter().map(|record| record.body).collect()
     }
-    /// Whether there is no record yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+
+    #[test]
+    fn records_come_back_in_order_with_their_times() {
+        let mut builder = builder(BodyKind::Text);
+        for (time, body) in [(5, &b"one"[..]), (-7, b""), (5, b"th\0ree\xff")] {
+            assert!(builder.push(time, body));
+        }
+        assert_eq!((builder.len(), builder.body_bytes()), (3, 10));
+        let chunk = builder.finish().unwrap();
+        assert_eq!(chunk.bodies().as_ref(), b"one\n\nth\0ree\xff\n");
+        assert_eq!(chunk.record(0), Some(RecordRef { time_ns: 5, body: b"one" }));
+        assert_eq!(chunk.record(1), Some(RecordRef { time_ns: -7, body: b"" }));
+        assert_eq!(chunk.record(2), Some(RecordRef { time_ns: 5, body: b"th\0ree\xff" }));
+        assert_eq!(chunk.record(3), None);
+        assert_eq!(chunk.record(u32::MAX), None);
+        let meta = chunk.meta();
+        assert_eq!((meta.first_ns, meta.last_ns, meta.records, meta.body_bytes), (-7, 5, 3, 10));
+        assert_eq!(chunk.span(1, 2), 4..13);
+        assert_eq!(chunk.span(1, u32::MAX), 4..13);
+        assert_eq!(chunk.span(9, 9), 13..13);
     }
-    /// Bytes of bodies so far.
-    pub fn body_bytes(&self) -> u64 {
-        todo!()
+
+    /// Laid out by hand from the table in `layout`, with the checksum computed bit by bit.
+    #[test]
+    fn the_bytes_are_those_that_the_layout_describes() {
+        let mut builder = ChunkBuilder::arrived(BodyKind::Json, "t".into(), 1);
+        builder.push(2, b"{}");
+        builder.position(Position { source: "s".into(), key: "k".into(), value: vec![0xff] });
+        let chunk = builder.finish().unwrap();
+        let chunk = chunk.with_routes(vec![Route { output: "o".into(), partition: "".into() }]);
+        let mut expected = Vec::new();
+        expected.extend_from_slice(b"WCHK\x01\0\x01\x01");
+        expected.extend_from_slice(&[89, 0, 0, 0]);
+        expected.extend_from_slice(&crc32c_bitwise(b"\x02\0\0\0\0\0\0\0\x02\0\0\0{}\n").to_le_bytes());
+        expected.extend_from_slice(&[1, 0, 0, 0, 3, 0, 0, 0]);
+        expected.extend_from_slice(b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0");
+        expected.extend_from_slice(b"\x01\0\0\0t");
+        expected.extend_from_slice(b"\x01\0\0\0\x01\0\0\0o\0\0\0\0");
+        expected.extend_from_slice(b"\x01\0\0\0\x01\0\0\0s\x01\0\0\0k\x01\0\0\0\xff");
+        expected.extend_from_slice(&crc32c_bitwise(&expected.clone()).to_le_bytes());
+        assert_eq!(expected.len(), 89);
+        expected.extend_from_slice(b"\x02\0\0\0\0\0\0\0\x02\0\0\0{}\n");
+        assert_eq!(whole(&chunk), expected);
+        assert_eq!(chunk.encoded_len(), expected.len() as u64);
     }
-    /// The chunk, or none when there is no record.
-    pub fn finish(self) -> Option<Chunk> {
-        todo!()
+
+    /// CRC-32C by its definition (RFC 3720, appendix B.4: reflected polynomial 0x82F63B78).
+    fn crc32c_bitwise(bytes: &[u8]) -> u32 {
+        let mut crc = !0_u32;
+        for byte in bytes {
+            crc ^= u32::from(*byte);
+            for _ in 0..8 {
+                crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82F6_3B78 } else { crc >> 1 };
+            }
+        }
+        !crc
+    }
+
+    #[test]
+    fn lines_are_taken_whole_and_the_rest_is_left() {
+        let mut builder = builder(BodyKind::Text);
+        assert_eq!(builder.push_lines(1, b"no end"), 0);
+        assert!(builder.is_empty());
+        assert_eq!(builder.push_lines(1, b"a\n\nbc\nrest"), 6);
+        assert_eq!(builder.push_lines(1, b""), 0);
+        assert_eq!(builder.push_lines(1, b"d\n"), 2);
+        let chunk = builder.finish().unwrap();
+        assert_eq!(bodies(&chunk), [&b"a"[..], b"", b"bc", b"d"]);
+        assert!(chunk.one_time);
+    }
+
+    #[test]
+    fn a_carriage_return_before_a_line_feed_is_not_part_of_the_body() {
+        let mut builder = builder(BodyKind::Text);
+        builder.push_lines(1, b"first\n");
+        assert_eq!(builder.push_lines(2, b"a\r\n\r\nb\rc\nd\r\r\nrest\r"), 13);
+        let chunk = builder.finish().unwrap();
+        assert_eq!(bodies(&chunk), [&b"first"[..], b"a", b"", b"b\rc", b"d\r"]);
+        assert_eq!(chunk.iter().map(|record| record.time_ns).collect::<Vec<_>>(), [1, 2, 2, 2, 2]);
+        assert_eq!(Chunk::decode(&whole(&chunk)), Ok(chunk));
+    }
+
+    #[test]
+    fn an_empty_builder_makes_no_chunk() {
+        assert_eq!(builder(BodyKind::Json).finish(), None);
+    }
+
+    #[test]
+    fn a_later_position_of_the_same_source_and_key_takes_the_place_of_the_earlier() {
+        let position = |key: &str, value| Position { source: "s".into(), key: key.into(), value: vec![value] };
+        let mut builder = builder(BodyKind::Text);
+        builder.push(0, b"x");
+        for each in [position("a", 1), position("b", 2), position("a", 3)] {
+            builder.position(each);
+        }
+        assert_eq!(builder.finish().unwrap().meta().positions, [position("a", 3), position("b", 2)]);
+    }
+
+    #[test]
+    fn a_tag_that_is_too_long_is_cut_at_a_character() {
+        let mut builder = ChunkBuilder::new(BodyKind::Text, "é".repeat(40_000).into());
+        builder.push(0, b"x");
+        assert_eq!(&*builder.finish().unwrap().meta().tag, "é".repeat(32_768));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut builder = builder(BodyKind::Text);
+        builder.push(1, b"one");
+        builder.push(2, b"two");
+        let good = whole(&builder.finish().unwrap());
+        for bit in 0..good.len() * 8 {
+            let mut bad = good.to_vec();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Chunk::decode(&bad.into()).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_cut_chunk_says_how_much_is_missing() {
+        let mut builder = builder(BodyKind::Text);
+        builder.push(1, b"one");
+        let good = whole(&builder.finish().unwrap());
+        for end in 0..good.len() {
+            let Err(ChunkError::Short { needed, found }) = Chunk::decode(&good.slice(..end)) else {
+                panic!("at {end}")
+            };
+            assert_eq!(found, end as u64);
+            assert!(needed > found && needed <= good.len() as u64);
+        }
+        let mut more = good.to_vec();
+        more.extend_from_slice(b"the next chunk");
+        assert_eq!(Chunk::decode(&more.into()), Chunk::decode(&good));
+    }
+
+    #[test]
+    fn other_files_and_later_versions_are_named() {
+        assert_eq!(Chunk::decode_meta(&[0; 100]).unwrap_err(), ChunkError::Magic { found: 0 });
+        let mut later = whole(&{
+            let mut builder = builder(BodyKind::Text);
+            builder.push(1, b"one");
+            builder.finish().unwrap()
+        })
+        .to_vec();
+        later[4] = 2;
+        assert_eq!(Chunk::decode(&later.into()), Err(ChunkError::Version { found: 2, known: 1 }));
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_are_refused_although_the_checksums_agree() {
+        let mut builder = builder(BodyKind::Text);
+        builder.push(1, b"one");
+        builder.push(2, b"two");
+        let good = builder.finish().unwrap();
+        let with_columns = |times: [i64; 2], ends: [u32; 2]| {
+            let mut columns = Vec::new();
+            columns.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+            columns.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
+            let content_crc = layout::crc32c(&[&columns, &good.bodies]);
+            Chunk::decode(&whole(&Chunk { columns: columns.into(), content_crc, ..good.clone() }))
+        };
+        let ends = Err(ChunkError::Field("column of record ends"));
+        assert_eq!(with_columns([1, 2], [3, 7]), Ok(good.clone()));
+        assert_eq!(with_columns([1, 2], [7, 3]), ends);
+        assert_eq!(with_columns([1, 2], [3, 3]), ends);
+        assert_eq!(with_columns([1, 2], [2, 7]), ends);
+        assert_eq!(with_columns([1, 2], [3, 8]), ends);
+        assert_eq!(with_columns([1, 2], [3, u32::MAX]), ends);
+        assert_eq!(with_columns([1, 3], [3, 7]), Err(ChunkError::Field("range of record times")));
+    }
+
+    fn chunks() -> impl Strategy<Value = Chunk> {
+        let body = prop::collection::vec(any::<u8>(), 0..20);
+        let records = prop::collection::vec((prop_oneof![Just(3_i64), any::<i64>()], body), 1..20);
+        let routes = prop::collection::vec((".{0,5}", ".{0,5}"), 0..3);
+        let positions = prop::collection::vec((".{0,5}", ".{0,5}", prop::collection::vec(any::<u8>(), 0..9)), 0..3);
+        (any::<bool>(), ".{0,9}", records, routes, positions).prop_map(|(json, tag, records, routes, positions)| {
+            let kind = if json { BodyKind::Json } else { BodyKind::Text };
+            let mut builder = ChunkBuilder::arrived(kind, tag.into(), 9);
+            for (time, body) in records {
+                builder.push(time, &body);
+            }
+            for (source, key, value) in positions {
+                builder.position(Position { source: source.into(), key, value });
+            }
+            let route =
+                |(output, partition): (String, String)| Route { output: output.into(), partition: partition.into() };
+            builder.finish().unwrap().with_routes(routes.into_iter().map(route).collect())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_decoded_chunk_is_the_one_that_was_encoded(chunk in chunks()) {
+            let bytes = whole(&chunk);
+            prop_assert_eq!(bytes.len() as u64, chunk.encoded_len());
+            prop_assert_eq!(Chunk::decode_meta(&bytes), Ok((chunk.meta().as_ref().clone(), chunk.encoded_len())));
+            prop_assert_eq!(Chunk::decode(&bytes), Ok(chunk));
+        }
+
+        #[test]
+        fn a_range_is_the_same_as_skipping_and_taking(chunk in chunks(), first in 0_u32..25, count in 0_u32..25) {
+            let expected: Vec<_> = chunk.iter().skip(first as usize).take(count as usize).collect();
+            prop_assert_eq!(chunk.range(first, count).len(), expected.len());
+            let span: Vec<u8> = expected.iter().flat_map(|record| [record.body, b"\n"].concat()).collect();
+            prop_assert_eq!(&chunk.bodies()[chunk.span(first, count)], &span);
+            prop_assert_eq!(chunk.range(first, count).collect::<Vec<_>>(), expected);
+        }
+
+        #[test]
+        fn any_bytes_decode_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(Chunk::decode(&bytes.into()).is_err());
+        }
+
+        /// The checksums are made good again, so that the fields behind them are reached.
+        #[test]
+        fn mutated_chunks_decode_without_panic(
+            chunk in chunks(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = whole(&chunk).to_vec();
+            let header = layout::header_bytes(chunk.meta());
+            for (place, value) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = value;
+            }
+            let content = crc32c_bitwise(&bytes[header..]);
+            bytes[12..16].copy_from_slice(&content.to_le_bytes());
+            let crc = crc32c_bitwise(&bytes[..header - 4]);
+            bytes[header - 4..header].copy_from_slice(&crc.to_le_bytes());
+            if let Ok(decoded) = Chunk::decode(&bytes.into()) {
+                prop_assert_eq!(decoded.iter().len(), decoded.meta().records as usize);
+                prop_assert_eq!(decoded.iter().count(), decoded.meta().records as usize);
+            }
+        }
+
+        #[test]
+        fn lines_are_those_of_a_plain_split(block in "[ab\r\n]{0,40}", before in "[a\n]{0,5}") {
+            let mut builder = builder(BodyKind::Text);
+            let taken = builder.push_lines(1, before.as_bytes());
+            prop_assert_eq!(taken, before.rfind('\n').map_or(0, |last| last + 1));
+            let mut expected: Vec<String> = before[..taken].split_terminator('\n').map(str::to_owned).collect();
+            let taken = builder.push_lines(1, block.as_bytes());
+            let lines = block[..taken].split_terminator('\n');
+            expected.extend(lines.map(|line| line.strip_suffix('\r').unwrap_or(line).to_owned()));
+            prop_assert!(!block[taken..].contains('\n'));
+            let chunk = builder.finish();
+            let found = chunk.iter().flat_map(|chunk| bodies(chunk));
+            prop_assert_eq!(found.map(|body| String::from_utf8(body.to_vec()).unwrap()).collect::<Vec<_>>(), expected);
+        }
     }
 }

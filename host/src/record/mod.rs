@@ -7,9 +7,12 @@
 //!
 //! Promises: decoding never panics on any bytes; encoding is a pure function of records and options.
 
+mod builder;
 mod chunk;
 pub mod encode;
+mod layout;
 mod time;
 
-pub use chunk::{BodyKind, Chunk, ChunkBuilder, ChunkError, ChunkId, ChunkMeta, Position, RecordRef, Route};
+pub use builder::{ChunkBuilder, MAX_TAG_BYTES};
+pub use chunk::{BodyKind, Chunk, ChunkError, ChunkId, ChunkMeta, Position, RecordRef, Route};
 pub use time::{DateFormat, now_ns};

@@ -1,4 +1,141 @@
 //! Sources take records in: files that grow, standard input, HTTP, and made-up records for trials.
 //!
-//! Each is a task that parses its input into chunks and hands them to the [`Intake`](crate::intake::Intake). Whoever sent a record is answered only when its
-//! chunk is durable. A source stops when its token is cancelled, and then has nothing in hand that it answered for.
+//! Each parses its input into chunks and hands them to the [`Intake`]. Whoever sent a record is answered only when its
+//! chunk is durable; where a source reads from something that stays (files), its position is in the chunk. A source stops when
+//! its token is cancelled, and then has nothing in hand that it answered for. `docs/sources.md` is for those who set them up.
+
+mod generate;
+mod http;
+mod lane;
+mod lines;
+mod sink;
+mod stdin;
+mod tail;
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::sink::Sink;
+use crate::config::{SourceConfig, SourceKind};
+use crate::intake::Intake;
+
+/// Starts a source. What can be wrong with its address or its patterns is found before this returns. Must be called within
+/// a tokio runtime.
+///
+/// Cancelling `shutdown` stops it: it takes nothing new, waits until what it handed in is durable, and ends. Waiting
+/// longer than a grace period for that is the caller's to refuse.
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn spawn(config: SourceConfig, intake: Intake, shutdown: CancellationToken) -> Result<Running, SourceError> {
+    spawn_into(&config, Arc::new(intake), shutdown)
+}
+
+fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: CancellationToken) -> Result<Running, SourceError> {
+    match &config.kind {
+        SourceKind::Tail(tail) => tail::spawn(config, tail, sink, shutdown),
+        SourceKind::Stdin => stdin::spawn(config, sink, shutdown),
+        SourceKind::Http(http) => http::spawn(config, http, sink, shutdown),
+        SourceKind::Generate(generate) => Ok(generate::spawn(config, generate, sink, shutdown)),
+    }
+}
+
+/// A source at work.
+#[derive(Debug)]
+pub struct Running {
+    name: Arc<str>,
+    address: Option<SocketAddr>,
+    end: watch::Receiver<Option<SourceEnded>>,
+}
+
+/// Why a source has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceEnded {
+    /// Its input has an end, and all before it is durable.
+    Finished,
+    /// It was told to stop.
+    Stopped,
+    /// It could not go on, for this reason.
+    Failed(String),
+}
+
+impl Running {
+    fn new(name: Arc<str>, work: impl Future<Output = SourceEnded> + Send + 'static) -> Self {
+        let (ended, end) = watch::channel(None);
+        tokio::spawn(async move { ended.send_replace(Some(work.await)) });
+        Self { name, address: None, end }
+    }
+
+    /// The source's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+    /// Where it listens, if it does: with port 0 in the configuration, the port that it got.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+    /// Waits for its end. Any number may wait, and it may be asked again.
+    pub async fn wait_ended(&self) -> SourceEnded {
+        let mut end = self.end.clone();
+        let ended = end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
+        ended.unwrap_or_else(|| SourceEnded::Failed("a fault in Wharf ended its task".to_owned()))
+    }
+    /// Waits for its end, and gives up the source.
+    pub async fn ended(self) -> SourceEnded {
+        self.wait_ended().await
+    }
+}
+
+impl fmt::Display for SourceEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished => f.write_str("its input has ended"),
+            Self::Stopped => f.write_str("it was stopped"),
+            Self::Failed(why) => write!(f, "it failed: {why}"),
+        }
+    }
+}
+
+/// Why a source does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// Its address is not to be had.
+    #[error(
+        "source {source_name}: listening on {address} failed: {cause}; is something else listening there, or the port reserved?"
+    )]
+    Listen {
+        /// The source.
+        source_name: Arc<str>,
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        cause: std::io::Error,
+    },
+    /// A path pattern is none.
+    #[error("source {source_name}: {pattern:?} is not a path pattern: {why}")]
+    Pattern {
+        /// The source.
+        source_name: Arc<str>,
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system gives no thread.
+    #[error(
+        "source {source_name}: the system gives no thread for it: {cause}; a limit on processes or memory may be too low"
+    )]
+    Thread {
+        /// The source.
+        source_name: Arc<str>,
+        /// The cause.
+        cause: std::io::Error,
+    },
+}

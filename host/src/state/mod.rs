@@ -2,8 +2,29 @@
 //!
 //! Every change is one transaction, and is on the disk (a real sync, see [`open`](State::open)) when the call returns.
 //! All calls block on the disk: call them from a thread that may. Nothing here knows of journals, queues or plugins.
-//! When sled's directory cannot be opened it is set aside and made anew from the last snapshot, and counters resume above
-//! every number that could have been used.
+//! When sled's directory cannot be opened, or has fallen back, it is set aside and made anew from the last snapshot, and
+//! counters resume above every number that could have been used (`open.rs` says what is noticed and what is not).
+//!
+//! A change that failed with [`StateError::Store`] or [`StateError::DiskFull`] has normally not happened, but may have where
+//! sled failed in its last step. So ask for it again: every change here may be asked for twice.
+//!
+//! Names of outputs and sources have no NUL; keys and counters' names have at most 512 bytes, values at most 1,024.
+
+mod batches;
+mod change;
+mod files;
+mod handle;
+mod mark;
+mod open;
+mod plugin_rows;
+mod reserve;
+mod rows;
+mod sequences;
+mod snapshot;
+mod space;
+mod sync_shim;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -85,6 +106,8 @@ pub struct Loaded {
     pub cursors: Vec<(Arc<str>, Arc<str>, ChunkId)>,
     /// Positions of sources, with the chunk that each came with.
     pub positions: Vec<(Position, ChunkId)>,
+    /// For each output: the number of the next batch that it closes.
+    pub next_numbers: Vec<(Arc<str>, u64)>,
 }
 
 /// Why a change did not happen.
@@ -124,37 +147,41 @@ pub enum Change {
 }
 
 /// The state. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct State {
-    _todo: Arc<()>,
+    inner: Arc<change::Inner>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("State")
+    }
 }
 
 impl State {
-    /// Opens the state below `dir` (`dir/state` is sled's; `dir/state.snapshot` and `dir/sequences` are for a rebuild). The caller holds the
-    /// data directory's lock. Proves by a probe that a flush reaches `fdatasync`.
+    /// Opens the state below `dir`: `state/` is sled's; `state.snapshot`, `state.commits` and `sequences.reserve` are for
+    /// a rebuild; `ballast` is given up when the disk is full. The caller holds the data directory's lock. Proves by a
+    /// probe that a flush reaches `fdatasync`.
     ///
     /// # Errors
     /// Where even a new state cannot be made.
-    pub fn open(_dir: &Path) -> Result<(Self, Opened), StateError> {
-        todo!()
+    pub fn open(dir: &Path) -> Result<(Self, Opened), StateError> {
+        let (parts, opened) = open::open(dir)?;
+        Ok((Self { inner: Arc::new(change::Inner::new(parts)?) }, opened))
     }
     /// Everything that the queue and the sources need at start.
     ///
     /// # Errors
     /// Where rows cannot be read.
     pub fn load(&self) -> Result<Loaded, StateError> {
-        todo!()
+        self.inner.load()
     }
     /// Records a closed batch, moves its partition's cursor to its last chunk, and keeps `positions`.
     ///
     /// # Errors
     /// Where it could not be made durable; nothing has changed then.
-    pub fn close_batch(
-        &self,
-        _batch: &BatchRow,
-        _positions: &[(Position, ChunkId)],
-    ) -> Result<Flushed<()>, StateError> {
-        todo!()
+    pub fn close_batch(&self, batch: &BatchRow, positions: &[(Position, ChunkId)]) -> Result<Flushed<()>, StateError> {
+        self.inner.close_batch(batch, positions)
     }
     /// Moves a partition's cursor over chunks that were dropped by policy.
     ///
@@ -162,12 +189,12 @@ impl State {
     /// As [`State::close_batch`].
     pub fn skip_chunks(
         &self,
-        _output: &str,
-        _partition: &str,
-        _upto: ChunkId,
-        _positions: &[(Position, ChunkId)],
+        output: &str,
+        partition: &str,
+        upto: ChunkId,
+        positions: &[(Position, ChunkId)],
     ) -> Result<Flushed<()>, StateError> {
-        todo!()
+        self.inner.skip_chunks(output, partition, upto, positions)
     }
     /// Ends a batch: its row, its sequence bindings and its progress go in one transaction.
     ///
@@ -175,61 +202,56 @@ impl State {
     /// As [`State::close_batch`].
     pub fn settle_batch(
         &self,
-        _output: &str,
-        _id: BatchId,
-        _positions: &[(Position, ChunkId)],
+        output: &str,
+        id: BatchId,
+        positions: &[(Position, ChunkId)],
     ) -> Result<Flushed<()>, StateError> {
-        todo!()
+        self.inner.settle_batch(output, id, positions)
     }
     /// Keeps positions alone.
     ///
     /// # Errors
     /// As [`State::close_batch`].
-    pub fn put_positions(&self, _positions: &[(Position, ChunkId)]) -> Result<Flushed<()>, StateError> {
-        todo!()
+    pub fn put_positions(&self, positions: &[(Position, ChunkId)]) -> Result<Flushed<()>, StateError> {
+        self.inner.put_positions(positions)
     }
     /// Forgets positions (of files that are gone).
     ///
     /// # Errors
     /// As [`State::close_batch`].
-    pub fn delete_positions(&self, _source: &str, _keys: &[String]) -> Result<Flushed<()>, StateError> {
-        todo!()
+    pub fn delete_positions(&self, source: &str, keys: &[String]) -> Result<Flushed<()>, StateError> {
+        self.inner.delete_positions(source, keys)
     }
 
     /// The batch's number in counter `name` of `output`, bound now if it is not yet. See WIT `sequence.assign`.
     ///
     /// # Errors
     /// As [`State::close_batch`].
-    pub fn assign(&self, _output: &str, _name: &str, _batch: BatchId, _start: u64) -> Result<Flushed<u64>, StateError> {
-        todo!()
+    pub fn assign(&self, output: &str, name: &str, batch: BatchId, start: u64) -> Result<Flushed<u64>, StateError> {
+        self.inner.assign(output, name, batch, start)
     }
-    /// Binds the batch to the next free number, because `taken` proved taken. See WIT `sequence.reassign`.
+    /// Binds the batch to the next free number, because `taken` proved taken. See WIT `sequence.reassign`. Where the batch
+    /// has a higher number than `taken` already, that is the answer.
     ///
     /// # Errors
     /// As [`State::close_batch`].
-    pub fn reassign(
-        &self,
-        _output: &str,
-        _name: &str,
-        _batch: BatchId,
-        _taken: u64,
-    ) -> Result<Flushed<u64>, StateError> {
-        todo!()
+    pub fn reassign(&self, output: &str, name: &str, batch: BatchId, taken: u64) -> Result<Flushed<u64>, StateError> {
+        self.inner.reassign(output, name, batch, taken)
     }
 
     /// An output's row.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn get(&self, _output: &str, _key: &str) -> Result<Option<Vec<u8>>, StateError> {
-        todo!()
+    pub fn get(&self, output: &str, key: &str) -> Result<Option<Vec<u8>>, StateError> {
+        self.inner.get(output, key)
     }
     /// Applies all changes to an output's rows, or none.
     ///
     /// # Errors
     /// As [`State::close_batch`].
-    pub fn apply(&self, _output: &str, _changes: &[Change]) -> Result<Flushed<()>, StateError> {
-        todo!()
+    pub fn apply(&self, output: &str, changes: &[Change]) -> Result<Flushed<()>, StateError> {
+        self.inner.apply(output, changes)
     }
     /// Sets the row to `new` if it is `expected`; whether it did.
     ///
@@ -237,12 +259,12 @@ impl State {
     /// As [`State::close_batch`].
     pub fn compare_and_set(
         &self,
-        _output: &str,
-        _key: &str,
-        _expected: Option<&[u8]>,
-        _new: Option<&[u8]>,
+        output: &str,
+        key: &str,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
     ) -> Result<Flushed<bool>, StateError> {
-        todo!()
+        self.inner.compare_and_set(output, key, expected, new)
     }
     /// Rows with the prefix behind `after`, ascending, at most `limit`.
     ///
@@ -250,24 +272,24 @@ impl State {
     /// Where they cannot be read.
     pub fn list(
         &self,
-        _output: &str,
-        _prefix: &str,
-        _after: Option<&str>,
-        _limit: usize,
+        output: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
     ) -> Result<Vec<(String, Vec<u8>)>, StateError> {
-        todo!()
+        self.inner.list(output, prefix, after, limit)
     }
-    /// Bytes of keys and values that an output holds.
-    pub fn stored_bytes(&self, _output: &str) -> u64 {
-        todo!()
+    /// Bytes of keys and values that an output holds, progress included.
+    pub fn stored_bytes(&self, output: &str) -> u64 {
+        self.inner.known(|known| known.stored.get(output).copied().unwrap_or(0))
     }
 
     /// A row of a batch's progress.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn progress_get(&self, _output: &str, _batch: BatchId, _key: &str) -> Result<Option<Vec<u8>>, StateError> {
-        todo!()
+    pub fn progress_get(&self, output: &str, batch: BatchId, key: &str) -> Result<Option<Vec<u8>>, StateError> {
+        self.inner.progress_get(output, batch, key)
     }
     /// Sets (or, with none, deletes) a row of a batch's progress.
     ///
@@ -275,12 +297,12 @@ impl State {
     /// As [`State::close_batch`].
     pub fn progress_put(
         &self,
-        _output: &str,
-        _batch: BatchId,
-        _key: &str,
-        _value: Option<&[u8]>,
+        output: &str,
+        batch: BatchId,
+        key: &str,
+        value: Option<&[u8]>,
     ) -> Result<Flushed<()>, StateError> {
-        todo!()
+        self.inner.progress_put(output, batch, key, value)
     }
     /// Rows of a batch's progress with the prefix, ascending.
     ///
@@ -288,24 +310,24 @@ impl State {
     /// Where they cannot be read.
     pub fn progress_list(
         &self,
-        _output: &str,
-        _batch: BatchId,
-        _prefix: &str,
+        output: &str,
+        batch: BatchId,
+        prefix: &str,
     ) -> Result<Vec<(String, Vec<u8>)>, StateError> {
-        todo!()
+        self.inner.progress_list(output, batch, prefix)
     }
     /// Whether the batch is still held.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn is_open(&self, _output: &str, _batch: BatchId) -> Result<bool, StateError> {
-        todo!()
+    pub fn is_open(&self, output: &str, batch: BatchId) -> Result<bool, StateError> {
+        Ok(self.inner.batch_number(output, batch).is_some())
     }
     /// Writes the snapshot that a rebuild starts from. Called now and then, and at a clean stop.
     ///
     /// # Errors
     /// Where it cannot be written; the last one stays.
     pub fn snapshot(&self) -> Result<(), StateError> {
-        todo!()
+        self.inner.snapshot()
     }
 }

@@ -1,13 +1,19 @@
 //! Every metric that Wharf has.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use super::plugin_series::PluginSeries;
+
+/// What [`Metrics::render`] gives, as HTTP names it.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// All metrics of the process. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -75,10 +81,11 @@ struct Inner {
     queue_records: Level<ByOutput>,
     oldest_age: Real<ByOutput>,
     quarantined: Counter,
-    journal_commits: Gauge,
+    journal_commits: Counter,
     journal_disk_bytes: Gauge,
     journal_live_bytes: Gauge,
     journal_writable: Gauge,
+    plugin_series: PluginSeries,
 }
 
 impl Default for Metrics {
@@ -145,6 +152,9 @@ impl Metrics {
             "1 where the journal takes records, 0 where the disk or a limit is full",
             inner.journal_writable.clone(),
         );
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        r.register("build", "The version of Wharf that runs", build);
+        registry.register_collector(Box::new(inner.plugin_series.clone()));
         inner.registry = registry;
         Self { inner: Arc::new(inner) }
     }
@@ -156,6 +166,12 @@ impl Metrics {
         // Writing into a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.inner.registry);
         text
+    }
+
+    /// The series that plugins name themselves.
+    #[must_use]
+    pub fn plugin_series(&self) -> &PluginSeries {
+        &self.inner.plugin_series
     }
 
     /// A source handed records in and they were taken.
@@ -226,9 +242,50 @@ impl Metrics {
     /// What the journal holds now.
     pub fn journal(&self, commits: u64, disk_bytes: u64, live_bytes: u64, writable: bool) {
         let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.inner.journal_commits.set(clamp(commits));
+        // The journal counts by itself; here is only what it counted.
+        self.inner.journal_commits.inner().store(commits, Ordering::Relaxed);
         self.inner.journal_disk_bytes.set(clamp(disk_bytes));
         self.inner.journal_live_bytes.set(clamp(live_bytes));
         self.inner.journal_writable.set(i64::from(writable));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The form that the OpenMetrics specification gives for counters, gauges and the end of the text.
+    #[test]
+    fn metrics_are_written_as_open_metrics() {
+        let metrics = Metrics::new();
+        metrics.accepted("app", 3, 120);
+        metrics.rejected("archive", "too_long", 2);
+        metrics.queue("archive", 4096, 7, 1.5);
+        metrics.journal(12, 1024, 512, true);
+        let text = metrics.render();
+        for line in [
+            "# TYPE wharf_source_accepted_records counter",
+            "wharf_source_accepted_records_total{source=\"app\"} 3",
+            "wharf_source_accepted_bytes_total{source=\"app\"} 120",
+            "wharf_rejected_records_total{output=\"archive\",reason=\"too_long\"} 2",
+            "# TYPE wharf_queue_bytes gauge",
+            "wharf_queue_bytes{output=\"archive\"} 4096",
+            "wharf_oldest_undelivered_age_seconds{output=\"archive\"} 1.5",
+            "wharf_journal_commits_total 12",
+            "wharf_journal_writable 1",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+        assert!(text.lines().any(|l| l.starts_with("wharf_build_info{version=")), "{text}");
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn a_count_that_the_journal_keeps_is_shown_as_it_is() {
+        let metrics = Metrics::new();
+        metrics.journal(12, 0, 0, true);
+        metrics.journal(15, 0, 0, false);
+        assert!(metrics.render().contains("wharf_journal_commits_total 15\n"));
+        assert!(metrics.render().contains("wharf_journal_writable 0\n"));
     }
 }

@@ -1,0 +1,155 @@
+//! The glue between [`Output`](crate::Output) and the component's exports.
+
+/// Makes a type that implements [`Output`](crate::Output) the component's output. Once a crate.
+#[macro_export]
+macro_rules! export {
+    ($output:ty) => {
+        const _: () = {
+            ::std::thread_local! {
+                static WORKER: $crate::__private::Slot<$output> = const { $crate::__private::Slot::new(None) };
+            }
+
+            struct Component;
+
+            impl $crate::__private::Guest for Component {
+                fn describe() -> $crate::__private::Descriptor {
+                    $crate::__private::describe::<$output>(::core::env!("CARGO_PKG_VERSION"))
+                }
+                fn configure(
+                    config: ::std::string::String,
+                    surroundings: $crate::__private::WitContext,
+                ) -> ::core::result::Result<$crate::__private::WitPlan, ::std::vec::Vec<$crate::__private::WitFault>>
+                {
+                    $crate::__private::configure(&WORKER, &config, surroundings)
+                }
+                fn deliver(
+                    batch: &$crate::__private::WitBatch,
+                ) -> ::core::result::Result<$crate::__private::WitReport, $crate::__private::WitFailure> {
+                    $crate::__private::deliver(&WORKER, batch)
+                }
+                fn abandon(batch: &$crate::__private::WitBatch) {
+                    $crate::__private::abandon(&WORKER, batch);
+                }
+                fn close() {
+                    $crate::__private::close(&WORKER);
+                }
+            }
+
+            $crate::__private::bindings::export!(Component with_types_in $crate::__private::bindings);
+        };
+    };
+}
+
+/// What [`export!`](crate::export) expands to. No part of the interface.
+#[doc(hidden)]
+#[allow(missing_docs, reason = "not for people")]
+pub mod __private {
+    use std::cell::RefCell;
+    use std::thread::LocalKey;
+
+    use serde_json::Value;
+
+    use crate::{Batch, ConfigFault, Context, Failure, Output, Plan, Report, schema};
+
+    pub use crate::bindings;
+    pub use crate::bindings::exports::wharf::output::output::{
+        ConfigFault as WitFault, Context as WitContext, Descriptor, Guest, Plan as WitPlan, Report as WitReport,
+    };
+    use crate::bindings::exports::wharf::output::output::{Rejection as WitRejection, S3Scope};
+    pub use crate::bindings::wharf::output::records::Batch as WitBatch;
+    pub use crate::bindings::wharf::output::types::Failure as WitFailure;
+
+    /// The worker, once it is configured.
+    pub type Slot<T> = RefCell<Option<T>>;
+
+    pub fn describe<T: Output>(version: &str) -> Descriptor {
+        Descriptor {
+            name: T::NAME.into(),
+            version: version.into(),
+            config_schema: schema::complete(T::schema(), T::ALIASES, T::ELSEWHERE).to_string(),
+        }
+    }
+
+    pub fn configure<T: Output>(
+        slot: &'static LocalKey<Slot<T>>,
+        config: &str,
+        surroundings: WitContext,
+    ) -> Result<WitPlan, Vec<WitFault>> {
+        install_panic_log();
+        let WitContext { output, hostname, worker } = surroundings;
+        let context = Context { output, hostname, worker };
+        let (output, plan) = read::<T>(config)
+            .and_then(|config| T::configure(config, &context))
+            .map_err(|faults| faults.into_iter().map(Into::into).collect::<Vec<_>>())?;
+        slot.set(Some(output));
+        Ok(plan.into())
+    }
+
+    /// A configuration's text, with other names put right.
+    pub fn read<T: Output>(config: &str) -> Result<T::Config, Vec<ConfigFault>> {
+        let whole = |error: serde_json::Error| {
+            vec![ConfigFault { path: String::new(), message: format!("the configuration cannot be read: {error}") }]
+        };
+        let mut value: Value = serde_json::from_str(config).map_err(whole)?;
+        schema::resolve_aliases(&mut value, T::ALIASES)?;
+        serde_json::from_value(value).map_err(whole)
+    }
+
+    pub fn deliver<T: Output>(slot: &'static LocalKey<Slot<T>>, batch: &WitBatch) -> Result<WitReport, WitFailure> {
+        slot.with_borrow_mut(|worker| match worker {
+            Some(worker) => worker.deliver(&Batch::new(batch)).map(Into::into).map_err(Into::into),
+            None => Err(Failure::transient("deliver was called before configure").into()),
+        })
+    }
+
+    pub fn abandon<T: Output>(slot: &'static LocalKey<Slot<T>>, batch: &WitBatch) {
+        slot.with_borrow_mut(|worker| {
+            if let Some(worker) = worker {
+                worker.abandon(&Batch::new(batch));
+            }
+        });
+    }
+
+    pub fn close<T: Output>(slot: &'static LocalKey<Slot<T>>) {
+        if let Some(mut worker) = slot.take() {
+            worker.close();
+        }
+    }
+
+    /// Where there is no standard error, a panic's text would be lost: it goes to the host's log before the trap.
+    fn install_panic_log() {
+        std::panic::set_hook(Box::new(|panic| {
+            crate::log::write(crate::log::Level::Error, &panic.to_string(), &[]);
+        }));
+    }
+
+    impl From<ConfigFault> for WitFault {
+        fn from(ConfigFault { path, message }: ConfigFault) -> Self {
+            Self { path, message }
+        }
+    }
+
+    impl From<Plan> for WitPlan {
+        fn from(plan: Plan) -> Self {
+            Self {
+                partition_by_tag: plan.partition_by_tag,
+                record_overhead: plan.record_overhead,
+                max_bytes: plan.max_bytes,
+                max_records: plan.max_records,
+                max_age_ms: plan.max_age_ms,
+                s3: plan
+                    .s3
+                    .into_iter()
+                    .map(|scope| S3Scope { bucket: scope.bucket, key_prefix: scope.key_prefix })
+                    .collect(),
+            }
+        }
+    }
+
+    impl From<Report> for WitReport {
+        fn from(report: Report) -> Self {
+            let rejection = |r: crate::Rejection| WitRejection { record: r.record, reason: r.reason };
+            Self { rejected: report.rejected.into_iter().map(rejection).collect() }
+        }
+    }
+}

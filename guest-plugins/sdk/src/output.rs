@@ -1,0 +1,112 @@
+//! What an output plugin is: one trait, and the types that it speaks.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Batch, Failure, s3};
+
+/// An output plugin. One value lives in each worker, and takes one batch at a time.
+pub trait Output: Sized + 'static {
+    /// As in `plugin: <name>`: lower-case letters, digits, `_` and `-`.
+    const NAME: &'static str;
+    /// Other names of options, and the option that each stands for. The SDK renames them before [`Config`](Self::Config)
+    /// is read, refuses both at once, and lists them in the schema. An option with other names must not be required.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
+    /// Option names that people bring along from elsewhere and that this plugin does not take, each with what to do
+    /// instead. They become `x-elsewhere` in the schema.
+    const ELSEWHERE: &'static [(&'static str, &'static str)] = &[];
+
+    /// The output's `config`.
+    type Config: DeserializeOwned;
+
+    /// JSON schema of [`Config`](Self::Config); [`schema::of`](crate::schema::of) derives it. Aliases and hints are added to it.
+    fn schema() -> Value;
+
+    /// Checks the configuration and says what the host has to know. Makes no calls but [`log`](crate::log) and
+    /// [`clock`](crate::clock): it also serves `wharf validate`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, all at once.
+    fn configure(config: Self::Config, context: &Context) -> Result<(Self, Plan), Vec<ConfigFault>>;
+
+    /// Delivers a batch. May be called again with the same batch after a failure, a trap or a restart:
+    /// [`sequence`](crate::sequence), [`storage`](crate::storage) progress and conditional writes make that harmless.
+    ///
+    /// # Errors
+    /// Where the batch is not delivered. The kind tells the host when to try again.
+    fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure>;
+
+    /// The host gives this batch up: undo what was left half done outside. Best effort.
+    fn abandon(&mut self, _batch: &Batch) {}
+
+    /// Before the worker is dropped in peace.
+    fn close(&mut self) {}
+}
+
+/// What surrounds this output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The output's name.
+    pub output: String,
+    /// The machine's name.
+    pub hostname: String,
+    /// This worker's number, from 0.
+    pub worker: u32,
+}
+
+/// What the host has to know before it makes batches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Records of different tags never share a batch.
+    pub partition_by_tag: bool,
+    /// Bytes that encoding adds to each record, for an honest `max_bytes`.
+    pub record_overhead: u32,
+    /// The plugin's own default for `batch.max_bytes`.
+    pub max_bytes: Option<u64>,
+    /// The plugin's own default for `batch.max_records`.
+    pub max_records: Option<u32>,
+    /// The plugin's own default for `batch.max_age`, milliseconds.
+    pub max_age_ms: Option<u64>,
+    /// What the output will touch in S3.
+    pub s3: Vec<s3::Scope>,
+}
+
+/// One thing wrong in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault {
+    /// JSON Pointer into `config`, "" for the whole.
+    pub path: String,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl ConfigFault {
+    /// A fault of one top-level option.
+    pub fn of(option: &str, message: impl Into<String>) -> Self {
+        Self { path: format!("/{option}"), message: message.into() }
+    }
+}
+
+/// A settled batch: every record is delivered but those named here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Each record once.
+    pub rejected: Vec<Rejection>,
+}
+
+impl Report {
+    /// Every record is delivered.
+    #[must_use]
+    pub fn all_delivered() -> Self {
+        Self::default()
+    }
+}
+
+/// One record that the destination will never take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// Its number in the batch, from 0.
+    pub record: u32,
+    /// Why.
+    pub reason: String,
+}

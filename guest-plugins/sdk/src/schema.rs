@@ -1,0 +1,93 @@
+//! The configuration's JSON schema, and the other names of options.
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use crate::ConfigFault;
+
+/// The schema of a type: doc comments become descriptions, `#[serde(deny_unknown_fields)]` closes it.
+#[must_use]
+pub fn of<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+/// Adds other names, as properties with `x-alias-of`, and `x-elsewhere`.
+#[must_use]
+pub fn complete(mut schema: Value, aliases: &[(&str, &str)], elsewhere: &[(&str, &str)]) -> Value {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (alias, option) in aliases {
+            let mut property = properties.get(*option).cloned().unwrap_or_else(|| json!({}));
+            if let Some(property) = property.as_object_mut() {
+                property.insert("description".into(), format!("Another name of `{option}`.").into());
+                property.insert("x-alias-of".into(), (*option).into());
+            }
+            properties.insert((*alias).into(), property);
+        }
+    }
+    if !elsewhere.is_empty()
+        && let Some(schema) = schema.as_object_mut()
+    {
+        let hints: Map<_, _> = elsewhere.iter().map(|(name, hint)| ((*name).to_owned(), Value::from(*hint))).collect();
+        schema.insert("x-elsewhere".into(), hints.into());
+    }
+    schema
+}
+
+/// Renames options that have another name.
+///
+/// # Errors
+/// Where an option is given under two names.
+pub fn resolve_aliases(config: &mut Value, aliases: &[(&str, &str)]) -> Result<(), Vec<ConfigFault>> {
+    let Some(config) = config.as_object_mut() else { return Ok(()) };
+    let mut faults = Vec::new();
+    let mut named: Vec<(&str, &str)> = Vec::new();
+    for (alias, option) in aliases {
+        let Some(value) = config.remove(*alias) else { continue };
+        if config.contains_key(*option) {
+            let other = named.iter().find(|(_, o)| o == option).map_or(*option, |(a, _)| *a);
+            faults.push(ConfigFault::of(
+                alias,
+                format!(
+                    "`{alias}` is another name of `{option}`, and `{other}` is given as well: leave one of them out"
+                ),
+            ));
+        } else {
+            config.insert((*option).into(), value);
+            named.push((alias, option));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALIASES: &[(&str, &str)] = &[("s3_key_format", "key_format"), ("key", "key_format")];
+
+    #[test]
+    fn another_name_is_renamed_and_two_names_are_refused() {
+        let mut config = json!({ "s3_key_format": "a", "bucket": "b" });
+        assert_eq!(resolve_aliases(&mut config, ALIASES), Ok(()));
+        assert_eq!(config, json!({ "key_format": "a", "bucket": "b" }));
+
+        let mut config = json!({ "s3_key_format": "a", "key_format": "b" });
+        let faults = resolve_aliases(&mut config, ALIASES).unwrap_err();
+        assert_eq!(faults[0].path, "/s3_key_format");
+        assert!(faults[0].message.contains("`key_format` is given as well"), "{}", faults[0].message);
+
+        let mut config = json!({ "s3_key_format": "a", "key": "b" });
+        let faults = resolve_aliases(&mut config, ALIASES).unwrap_err();
+        assert!(faults[0].message.contains("`s3_key_format` is given as well"), "{}", faults[0].message);
+    }
+
+    #[test]
+    fn the_schema_lists_other_names_and_hints() {
+        let schema = json!({ "properties": { "key_format": { "type": "string", "description": "The key." } } });
+        let schema = complete(schema, &[("s3_key_format", "key_format")], &[("role_arn", "Write it under `aws`.")]);
+        assert_eq!(schema["properties"]["s3_key_format"]["x-alias-of"], "key_format");
+        assert_eq!(schema["properties"]["s3_key_format"]["type"], "string");
+        assert_eq!(schema["properties"]["key_format"]["description"], "The key.");
+        assert_eq!(schema["x-elsewhere"]["role_arn"], "Write it under `aws`.");
+    }
+}

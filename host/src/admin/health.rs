@@ -1,0 +1,107 @@
+//! What `/health` says, as JSON.
+
+use serde::{Serialize, Serializer};
+
+/// How everything is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Health {
+    /// What the process is doing.
+    pub phase: Phase,
+    /// Since its start.
+    pub uptime_seconds: f64,
+    /// What is wrong, one sentence each: a quarantined component, a full disk. Empty where all is well.
+    pub problems: Vec<String>,
+    /// The journal.
+    pub journal: JournalHealth,
+    /// Every output.
+    pub outputs: Vec<OutputHealth>,
+}
+
+/// What the process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Recovery; no source runs yet.
+    Starting,
+    /// At work.
+    Running,
+    /// Delivering what is open, taking nothing in.
+    Stopping,
+}
+
+/// How the journal is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct JournalHealth {
+    /// Whether it takes records.
+    pub writable: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Bytes of its files.
+    pub disk_bytes: u64,
+}
+
+/// How an output is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct OutputHealth {
+    /// Its name.
+    pub name: String,
+    /// Its component.
+    pub plugin: String,
+    /// Age of the oldest undelivered record from its arrival; none where everything is delivered.
+    pub oldest_undelivered_seconds: Option<f64>,
+    /// Bytes that are not settled.
+    pub queue_bytes: u64,
+    /// Records that are not settled.
+    pub queue_records: u64,
+    /// Its workers.
+    pub workers: Vec<WorkerHealth>,
+    /// How the last delivery that failed ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<LastFailure>,
+}
+
+/// What a worker is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkerHealth {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// Its state, as the metric `wharf_worker_state` has it.
+    pub state: String,
+}
+
+/// A delivery that failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LastFailure {
+    /// `throttled`, `transient`, `auth`, `misconfigured`, `rejected`, `trap`, …
+    pub kind: String,
+    /// For a person.
+    pub message: String,
+    /// How long ago.
+    pub seconds_ago: f64,
+}
+
+impl Serialize for Health {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            status: &'static str,
+            state: Phase,
+            version: &'static str,
+            uptime_seconds: f64,
+            problems: &'a [String],
+            journal: &'a JournalHealth,
+            outputs: &'a [OutputHealth],
+        }
+        Shown {
+            status: if self.problems.is_empty() { "ok" } else { "degraded" },
+            state: self.phase,
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_seconds: self.uptime_seconds,
+            problems: &self.problems,
+            journal: &self.journal,
+            outputs: &self.outputs,
+        }
+        .serialize(serializer)
+    }
+}

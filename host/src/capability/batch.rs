@@ -1,0 +1,207 @@
+//! A batch as the guest's handle sees it: chunks one behind the other, records counted through.
+//!
+//! What the chunks' metadata tells is told without reading them. Everything else reads one chunk at a time from the journal, and
+//! keeps the last one, since a guest goes through a batch in order.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::journal::{Journal, ReadError};
+use crate::record::encode::Chunks;
+use crate::record::{BodyKind, Chunk, ChunkId, ChunkMeta};
+use crate::state::BatchId;
+
+/// Most bytes of one `read`: windows of 64 to 256 KiB are what is fast.
+const MAX_READ: u64 = 1 << 20;
+
+/// A batch that a guest has a handle of. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: BatchId,
+    attempt: u32,
+    chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
+    /// Number of the first record of each chunk, and of the one behind the last.
+    starts: Vec<u32>,
+    journal: Journal,
+    last_read: Mutex<Option<(usize, Chunk)>>,
+}
+
+/// Some neighbouring records of one chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    chunk: usize,
+    first: u32,
+    count: u32,
+}
+
+/// Why bodies could not be read.
+#[derive(Debug)]
+pub(crate) enum BodiesError {
+    Journal(ReadError),
+    TooMuch { bytes: u64, most: u64 },
+}
+
+impl Batch {
+    pub(crate) fn new(id: BatchId, attempt: u32, chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>, journal: Journal) -> Self {
+        let mut starts = Vec::with_capacity(chunks.len() + 1);
+        let mut next = 0u32;
+        for (_, meta) in chunks.iter() {
+            starts.push(next);
+            next = next.saturating_add(meta.records);
+        }
+        starts.push(next);
+        Self { inner: Arc::new(Inner { id, attempt, chunks, starts, journal, last_read: Mutex::default() }) }
+    }
+
+    pub(crate) fn id(&self) -> BatchId {
+        self.inner.id
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// The first record's tag.
+    pub(crate) fn tag(&self) -> &str {
+        self.metas().next().map_or("", |meta| &meta.tag)
+    }
+
+    /// How many records.
+    pub(crate) fn count(&self) -> u32 {
+        self.inner.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes of all bodies, without separators.
+    pub(crate) fn size(&self) -> u64 {
+        self.metas().map(|meta| meta.body_bytes).sum()
+    }
+
+    pub(crate) fn first_time(&self) -> i64 {
+        self.metas().map(|meta| meta.first_ns).min().unwrap_or(0)
+    }
+
+    pub(crate) fn last_time(&self) -> i64 {
+        self.metas().map(|meta| meta.last_ns).max().unwrap_or(0)
+    }
+
+    /// For each record: 0 is text, 1 is JSON.
+    pub(crate) fn kinds(&self, first: u32, count: u32) -> Vec<u8> {
+        let mut kinds = Vec::new();
+        for span in self.spans(first, count) {
+            let json = self.inner.chunks.get(span.chunk).is_some_and(|(_, meta)| meta.kind == BodyKind::Json);
+            kinds.resize(kinds.len() + span.count as usize, u8::from(json));
+        }
+        kinds
+    }
+
+    /// Record times. Blocks on the disk.
+    pub(crate) fn times(&self, first: u32, count: u32) -> Result<Vec<i64>, ReadError> {
+        self.map(first, count, |record| record.time_ns)
+    }
+
+    /// Body sizes. Blocks on the disk.
+    pub(crate) fn sizes(&self, first: u32, count: u32) -> Result<Vec<u32>, ReadError> {
+        self.map(first, count, |record| u32::try_from(record.body.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Bodies packed one behind the other. Blocks on the disk.
+    pub(crate) fn bodies(&self, first: u32, count: u32) -> Result<Vec<u8>, BodiesError> {
+        let mut packed = Vec::new();
+        for span in self.spans(first, count) {
+            let chunk = self.chunk(span.chunk).map_err(BodiesError::Journal)?;
+            for n in span.first..span.first.saturating_add(span.count) {
+                let Some(record) = chunk.record(n) else { continue };
+                let bytes = packed.len() as u64 + record.body.len() as u64;
+                if bytes > MAX_READ && count > 1 {
+                    return Err(BodiesError::TooMuch { bytes, most: MAX_READ });
+                }
+                packed.extend_from_slice(record.body);
+            }
+        }
+        Ok(packed)
+    }
+
+    /// The chunks for an encoder, which reads each once and in order, and keeps none.
+    pub(crate) fn chunks(&self) -> BatchChunks {
+        BatchChunks { inner: Arc::clone(&self.inner) }
+    }
+
+    fn metas(&self) -> impl Iterator<Item = &ChunkMeta> {
+        self.inner.chunks.iter().map(|(_, meta)| &**meta)
+    }
+
+    fn map<T>(
+        &self,
+        first: u32,
+        count: u32,
+        value: impl Fn(crate::record::RecordRef<'_>) -> T,
+    ) -> Result<Vec<T>, ReadError> {
+        let mut values = Vec::new();
+        for span in self.spans(first, count) {
+            let chunk = self.chunk(span.chunk)?;
+            let records = span.first..span.first.saturating_add(span.count);
+            values.extend(records.filter_map(|n| chunk.record(n)).map(&value));
+        }
+        Ok(values)
+    }
+
+    /// Where `count` records from `first` lie. Ends early at the batch's end.
+    fn spans(&self, first: u32, count: u32) -> impl Iterator<Item = Span> {
+        let starts = &self.inner.starts;
+        let end = first.saturating_add(count).min(self.count());
+        let begin = starts.partition_point(|start| *start <= first).saturating_sub(1);
+        starts.windows(2).enumerate().skip(begin).map_while(move |(chunk, window)| {
+            let &[start, next] = window else { return None };
+            let (from, to) = (first.max(start), end.min(next));
+            (from < to).then(|| Span { chunk, first: from - start, count: to - from })
+        })
+    }
+
+    fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
+        let mut last = self.inner.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((number, chunk)) = &*last
+            && *number == n
+        {
+            return Ok(chunk.clone());
+        }
+        let chunk = self.inner.read(n)?;
+        *last = Some((n, chunk.clone()));
+        Ok(chunk)
+    }
+}
+
+impl Inner {
+    fn read(&self, n: usize) -> Result<Chunk, ReadError> {
+        match self.chunks.get(n) {
+            Some((id, _)) => self.journal.read(*id),
+            // Callers count by `chunks`; an id that never is says the same as a chunk that is gone.
+            None => Err(ReadError::Missing(ChunkId(u64::MAX))),
+        }
+    }
+}
+
+/// A batch's chunks, as an encoder takes them.
+#[derive(Debug)]
+pub(crate) struct BatchChunks {
+    inner: Arc<Inner>,
+}
+
+impl Chunks for BatchChunks {
+    type Error = ReadError;
+
+    fn len(&self) -> usize {
+        self.inner.chunks.len()
+    }
+
+    fn records(&self, n: usize) -> u32 {
+        self.inner.chunks.get(n).map_or(0, |(_, meta)| meta.records)
+    }
+
+    fn chunk(&mut self, n: usize) -> Result<Chunk, ReadError> {
+        self.inner.read(n)
+    }
+}

@@ -1,0 +1,215 @@
+//! `records`: batches, encoders, bodies.
+//!
+//! A guest gets a batch handle only from the host, for the length of one call, so there is nothing to grant here: what it may read
+//! is what it was handed. What is bounded is what this costs the host: bodies (256 MiB a store), a `read` (1 MiB), and the lists of
+//! times and sizes. Reading and encoding happen on threads that may block.
+
+use wasmtime::component::Resource;
+
+use super::batch::{Batch, BatchChunks, BodiesError};
+use super::bindings::records::{self, Encoding, Selection};
+use super::bindings::types::HostError;
+use super::body::Body;
+use super::{Caller, LimitReached, blocking, encoding};
+use crate::journal::ReadError;
+use crate::record::encode::{EncodeError, Encoder};
+use crate::state::BatchId;
+
+/// Records that one `times`, `sizes` or `kinds` may give. The list is 32 MiB at most, half of what a guest's memory holds by default.
+const MAX_LISTED: u32 = 4 << 20;
+/// Smallest and largest piece of an encoder.
+const PIECE_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(64 << 20);
+
+/// An encoder that a guest has a handle of; nothing while a piece is being made, and after one could not be.
+pub struct OpenEncoder {
+    encoder: Option<Encoder<BatchChunks>>,
+}
+
+impl records::Host for Caller {
+    async fn is_open(&mut self, batch_id: String) -> wasmtime::Result<bool> {
+        // In doubt a batch is open: what it left outside must not be swept up.
+        let Ok(work) = self.work() else { return Ok(true) };
+        let mut id = [0; 16];
+        if hex::decode_to_slice(&batch_id, &mut id).is_err() {
+            return Ok(false);
+        }
+        let (state, output) = (work.state.clone(), self.services.output().clone());
+        Ok(blocking(move || state.is_open(&output, BatchId(id))).await?.unwrap_or(true))
+    }
+}
+
+impl records::HostBatch for Caller {
+    async fn id(&mut self, batch: Resource<Batch>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&batch)?.id().to_string())
+    }
+
+    async fn attempt(&mut self, batch: Resource<Batch>) -> wasmtime::Result<u32> {
+        Ok(self.table.get(&batch)?.attempt())
+    }
+
+    async fn tag(&mut self, batch: Resource<Batch>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&batch)?.tag().to_owned())
+    }
+
+    async fn count(&mut self, batch: Resource<Batch>) -> wasmtime::Result<u32> {
+        Ok(self.table.get(&batch)?.count())
+    }
+
+    async fn size(&mut self, batch: Resource<Batch>) -> wasmtime::Result<u64> {
+        Ok(self.table.get(&batch)?.size())
+    }
+
+    async fn first_time(&mut self, batch: Resource<Batch>) -> wasmtime::Result<i64> {
+        Ok(self.table.get(&batch)?.first_time())
+    }
+
+    async fn last_time(&mut self, batch: Resource<Batch>) -> wasmtime::Result<i64> {
+        Ok(self.table.get(&batch)?.last_time())
+    }
+
+    async fn times(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<i64>> {
+        let batch = self.listed(&batch, first, count)?;
+        Ok(blocking(move || batch.times(first, count)).await??)
+    }
+
+    async fn sizes(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<u32>> {
+        let batch = self.listed(&batch, first, count)?;
+        Ok(blocking(move || batch.sizes(first, count)).await??)
+    }
+
+    async fn kinds(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<u8>> {
+        Ok(self.listed(&batch, first, count)?.kinds(first, count))
+    }
+
+    async fn read(
+        &mut self,
+        batch: Resource<Batch>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Result<Vec<u8>, HostError>> {
+        let batch = self.table.get(&batch)?.clone();
+        Ok(blocking(move || batch.bodies(first, count)).await?.map_err(|error| match error {
+            BodiesError::Journal(error) => unreadable(&error),
+            BodiesError::TooMuch { bytes, most } => HostError::Limit(format!(
+                "{count} records from {first} are {bytes} bytes or more, and a read gives at most {most}: take a smaller window"
+            )),
+        }))
+    }
+
+    async fn encode(
+        &mut self,
+        batch: Resource<Batch>,
+        select: Selection,
+        options: Encoding,
+    ) -> wasmtime::Result<Result<Resource<OpenEncoder>, HostError>> {
+        let batch = self.table.get(&batch)?;
+        let opened = encoding::selection(select, batch.count()).and_then(|selection| {
+            let options = encoding::options(options)?;
+            Ok(OpenEncoder { encoder: Some(Encoder::new(batch.chunks(), selection, options)) })
+        });
+        Ok(opened.and_then(|encoder| self.hand_out(encoder)))
+    }
+
+    async fn drop(&mut self, batch: Resource<Batch>) -> wasmtime::Result<()> {
+        self.table.delete(batch)?;
+        Ok(())
+    }
+}
+
+impl records::HostEncoder for Caller {
+    async fn next(
+        &mut self,
+        handle: Resource<OpenEncoder>,
+        max_bytes: u64,
+    ) -> wasmtime::Result<Result<Option<Resource<Body>>, HostError>> {
+        let (Some(max), true) = (usize::try_from(max_bytes).ok(), PIECE_BYTES.contains(&max_bytes)) else {
+            return Ok(Err(HostError::Invalid(format!(
+                "max-bytes is {max_bytes}; it must be {} to {}",
+                PIECE_BYTES.start(),
+                PIECE_BYTES.end()
+            ))));
+        };
+        let charge = match self.bodies.reserve(max_bytes) {
+            Ok(charge) => charge,
+            Err(error) => return Ok(Err(error)),
+        };
+        let Some(mut encoder) = self.table.get_mut(&handle)?.encoder.take() else {
+            return Ok(Err(HostError::Unavailable("this encoder failed before: start a new one".into())));
+        };
+        let (encoder, piece) = blocking(move || {
+            let piece = encoder.next(max);
+            (encoder, piece)
+        })
+        .await?;
+        match piece {
+            Ok(piece) => {
+                self.table.get_mut(&handle)?.encoder = Some(encoder);
+                Ok(piece.map(|bytes| self.hand_out(Body::new(bytes, charge))).transpose())
+            }
+            Err(EncodeError::Chunk(error)) => Ok(Err(unreadable(&error))),
+            Err(error @ EncodeError::Compress(_)) => Ok(Err(HostError::Unavailable(error.to_string()))),
+        }
+    }
+
+    async fn finished(&mut self, handle: Resource<OpenEncoder>) -> wasmtime::Result<bool> {
+        Ok(self.table.get(&handle)?.encoder.as_ref().is_some_and(Encoder::finished))
+    }
+
+    async fn skipped(&mut self, handle: Resource<OpenEncoder>) -> wasmtime::Result<Vec<u32>> {
+        Ok(self.table.get(&handle)?.encoder.as_ref().map_or_else(Vec::new, |encoder| encoder.skipped().1.to_vec()))
+    }
+
+    async fn drop(&mut self, handle: Resource<OpenEncoder>) -> wasmtime::Result<()> {
+        self.table.delete(handle)?;
+        Ok(())
+    }
+}
+
+impl records::HostBody for Caller {
+    async fn size(&mut self, body: Resource<Body>) -> wasmtime::Result<u64> {
+        Ok(self.table.get(&body)?.bytes.len() as u64)
+    }
+
+    async fn slice(
+        &mut self,
+        body: Resource<Body>,
+        offset: u64,
+        length: u64,
+    ) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
+        let part = self.table.get(&body)?.slice(offset, length);
+        Ok(part.and_then(|part| self.hand_out(part)))
+    }
+
+    async fn crc32c(&mut self, body: Resource<Body>) -> wasmtime::Result<u32> {
+        let bytes = self.table.get(&body)?.bytes.clone();
+        let crc = blocking(move || crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &bytes)).await?;
+        // A CRC-32 has 32 bits, in whatever it is carried.
+        #[expect(clippy::cast_possible_truncation, reason = "a CRC-32 has 32 bits")]
+        Ok(crc as u32)
+    }
+
+    async fn drop(&mut self, body: Resource<Body>) -> wasmtime::Result<()> {
+        self.table.delete(body)?;
+        Ok(())
+    }
+}
+
+impl Caller {
+    /// The batch, where so many of its records may be listed in one call.
+    fn listed(&self, batch: &Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Batch> {
+        let batch = self.table.get(batch)?.clone();
+        let listed = count.min(batch.count().saturating_sub(first));
+        if listed > MAX_LISTED {
+            return Err(LimitReached(format!(
+                "{listed} records were asked for in one call of times, sizes or kinds; {MAX_LISTED} is the limit"
+            ))
+            .into());
+        }
+        Ok(batch)
+    }
+}
+
+/// The host tries the batch again without a chunk that is gone for good, so this is worth another attempt.
+fn unreadable(error: &ReadError) -> HostError {
+    HostError::Unavailable(error.to_string())
+}

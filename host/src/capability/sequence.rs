@@ -1,0 +1,57 @@
+//! `sequence`: counters that never repeat and never go back (`$INDEX`).
+//!
+//! An output has a namespace of its own, so there is nothing to grant; a name has at most 512 bytes. The guest sees a number only
+//! once the state has it on the disk: only the state's `Flushed` yields one.
+
+use wasmtime::component::Resource;
+
+use super::batch::Batch;
+use super::bindings::sequence;
+use super::bindings::types::HostError;
+use super::storage::{KEY_BYTES, refused};
+use super::{Caller, blocking};
+use crate::state::{BatchId, Flushed, State, StateError};
+
+impl sequence::Host for Caller {
+    async fn assign(
+        &mut self,
+        name: String,
+        to: Resource<Batch>,
+        start: u64,
+    ) -> wasmtime::Result<Result<u64, HostError>> {
+        self.number(name, to, move |state, output, name, batch| state.assign(output, name, batch, start)).await
+    }
+
+    async fn reassign(
+        &mut self,
+        name: String,
+        to: Resource<Batch>,
+        taken: u64,
+    ) -> wasmtime::Result<Result<u64, HostError>> {
+        self.number(name, to, move |state, output, name, batch| state.reassign(output, name, batch, taken)).await
+    }
+}
+
+impl Caller {
+    async fn number(
+        &mut self,
+        name: String,
+        batch: Resource<Batch>,
+        ask: impl FnOnce(&State, &str, &str, BatchId) -> Result<Flushed<u64>, StateError> + Send + 'static,
+    ) -> wasmtime::Result<Result<u64, HostError>> {
+        let batch = self.table.get(&batch)?.id();
+        if name.len() > KEY_BYTES {
+            let length = name.len();
+            return Ok(Err(HostError::Limit(format!(
+                "a counter's name has {length} bytes, and may have at most {KEY_BYTES}"
+            ))));
+        }
+        let state = match self.work() {
+            Ok(work) => work.state.clone(),
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let output = self.services.output().clone();
+        let number = blocking(move || ask(&state, &output, &name, batch)).await?;
+        Ok(number.map(Flushed::get).map_err(refused))
+    }
+}

@@ -1,0 +1,235 @@
+//! `storage`: small durable state of an output.
+//!
+//! An output has a namespace of its own, so there is nothing to grant. Keys have 1 to 512 bytes, values at most 1,024; a transaction
+//! has at most 256 changes; an output's rows hold at most 16 MiB. Every change is on the disk when the call returns.
+
+use wasmtime::component::Resource;
+
+use super::batch::Batch;
+use super::bindings::storage;
+use super::bindings::types::HostError;
+use super::{Caller, blocking};
+use crate::state::{BatchId, Change, Flushed, State, StateError};
+
+/// Longest key, bytes.
+pub(super) const KEY_BYTES: usize = 512;
+/// Longest value, bytes: sled stays well behaved up to 2 KiB a row.
+const VALUE_BYTES: usize = 1024;
+/// Most changes of a transaction.
+const MAX_CHANGES: usize = 256;
+/// Most rows of a list.
+const MAX_LISTED: u32 = 1000;
+/// What an output's rows may hold, bytes of keys and values.
+const QUOTA: u64 = 16 << 20;
+
+type Rows = Vec<(String, Vec<u8>)>;
+
+impl storage::Host for Caller {
+    async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, HostError>> {
+        self.with_state(check_key(&key), move |state, output| state.get(output, &key).map_err(refused)).await
+    }
+
+    async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), HostError>> {
+        let checked = check_key(&key).and_then(|()| check_value(&value));
+        self.with_state(checked, move |state, output| apply(state, output, &[Change::Set(key, value)])).await
+    }
+
+    async fn delete(&mut self, key: String) -> wasmtime::Result<Result<(), HostError>> {
+        self.with_state(check_key(&key), move |state, output| apply(state, output, &[Change::Delete(key)])).await
+    }
+
+    async fn compare_and_set(
+        &mut self,
+        key: String,
+        expected: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+    ) -> wasmtime::Result<Result<bool, HostError>> {
+        let checked = check_key(&key).and_then(|()| new.as_deref().map_or(Ok(()), check_value));
+        self.with_state(checked, move |state, output| {
+            check_quota(state, output, new.as_ref().map_or(0, |new| key.len() + new.len()))?;
+            state.compare_and_set(output, &key, expected.as_deref(), new.as_deref()).map(Flushed::get).map_err(refused)
+        })
+        .await
+    }
+
+    async fn list(
+        &mut self,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Rows, HostError>> {
+        let limit = limit.min(MAX_LISTED) as usize;
+        self.with_state(check_prefix(&prefix), move |state, output| {
+            state.list(output, &prefix, after.as_deref(), limit).map_err(refused)
+        })
+        .await
+    }
+
+    async fn transact(&mut self, changes: Vec<storage::Change>) -> wasmtime::Result<Result<(), HostError>> {
+        let checked = check_changes(&changes);
+        self.with_state(checked, move |state, output| {
+            let changes: Vec<Change> = changes
+                .into_iter()
+                .map(|change| match change {
+                    storage::Change::Set((key, value)) => Change::Set(key, value),
+                    storage::Change::Delete(key) => Change::Delete(key),
+                })
+                .collect();
+            apply(state, output, &changes)
+        })
+        .await
+    }
+
+    async fn progress_get(
+        &mut self,
+        of: Resource<Batch>,
+        key: String,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, HostError>> {
+        let batch = self.batch_id(&of)?;
+        self.with_state(check_key(&key), move |state, output| state.progress_get(output, batch, &key).map_err(refused))
+            .await
+    }
+
+    async fn progress_set(
+        &mut self,
+        of: Resource<Batch>,
+        key: String,
+        value: Vec<u8>,
+    ) -> wasmtime::Result<Result<(), HostError>> {
+        let batch = self.batch_id(&of)?;
+        let checked = check_key(&key).and_then(|()| check_value(&value));
+        self.with_state(checked, move |state, output| {
+            state.progress_put(output, batch, &key, Some(&value)).map(Flushed::get).map_err(refused)
+        })
+        .await
+    }
+
+    async fn progress_delete(&mut self, of: Resource<Batch>, key: String) -> wasmtime::Result<Result<(), HostError>> {
+        let batch = self.batch_id(&of)?;
+        self.with_state(check_key(&key), move |state, output| {
+            state.progress_put(output, batch, &key, None).map(Flushed::get).map_err(refused)
+        })
+        .await
+    }
+
+    async fn progress_list(
+        &mut self,
+        of: Resource<Batch>,
+        prefix: String,
+    ) -> wasmtime::Result<Result<Rows, HostError>> {
+        let batch = self.batch_id(&of)?;
+        self.with_state(check_prefix(&prefix), move |state, output| {
+            state.progress_list(output, batch, &prefix).map_err(refused)
+        })
+        .await
+    }
+}
+
+impl Caller {
+    /// Asks the state, on a thread that may block, where the arguments were found good and there is an output at work.
+    async fn with_state<T: Send + 'static>(
+        &mut self,
+        checked: Result<(), HostError>,
+        ask: impl FnOnce(&State, &str) -> Result<T, HostError> + Send + 'static,
+    ) -> wasmtime::Result<Result<T, HostError>> {
+        let state = match checked.and_then(|()| self.work()) {
+            Ok(work) => work.state.clone(),
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let output = self.services.output().clone();
+        blocking(move || ask(&state, &output)).await
+    }
+
+    fn batch_id(&self, batch: &Resource<Batch>) -> wasmtime::Result<BatchId> {
+        Ok(self.table.get(batch)?.id())
+    }
+}
+
+/// The state's trouble as a guest sees it.
+pub(super) fn refused(error: StateError) -> HostError {
+    match error {
+        StateError::Invalid(text) => HostError::Invalid(text),
+        other => HostError::Unavailable(other.to_string()),
+    }
+}
+
+fn apply(state: &State, output: &str, changes: &[Change]) -> Result<(), HostError> {
+    let added = changes.iter().map(|change| match change {
+        Change::Set(key, value) => key.len() + value.len(),
+        Change::Delete(_) => 0,
+    });
+    check_quota(state, output, added.sum())?;
+    state.apply(output, changes).map(Flushed::get).map_err(refused)
+}
+
+/// Replacing a row counts as adding it: an output close to its quota is told a little early.
+fn check_quota(state: &State, output: &str, added: usize) -> Result<(), HostError> {
+    if added == 0 {
+        return Ok(());
+    }
+    let held = state.stored_bytes(output);
+    if held.saturating_add(added as u64) > QUOTA {
+        return Err(HostError::Limit(format!(
+            "the output's rows hold {held} bytes, and {added} more would pass the limit of {QUOTA}"
+        )));
+    }
+    Ok(())
+}
+
+fn check_changes(changes: &[storage::Change]) -> Result<(), HostError> {
+    if changes.len() > MAX_CHANGES {
+        return Err(HostError::Limit(format!(
+            "the transaction has {} changes, and may have at most {MAX_CHANGES}",
+            changes.len()
+        )));
+    }
+    changes.iter().try_for_each(|change| match change {
+        storage::Change::Set((key, value)) => check_key(key).and_then(|()| check_value(value)),
+        storage::Change::Delete(key) => check_key(key),
+    })
+}
+
+fn check_key(key: &str) -> Result<(), HostError> {
+    if key.is_empty() {
+        return Err(HostError::Invalid("a key must not be empty".into()));
+    }
+    check_prefix(key)
+}
+
+fn check_prefix(key: &str) -> Result<(), HostError> {
+    if key.len() > KEY_BYTES {
+        return Err(HostError::Limit(format!("a key has {} bytes, and may have at most {KEY_BYTES}", key.len())));
+    }
+    Ok(())
+}
+
+fn check_value(value: &[u8]) -> Result<(), HostError> {
+    if value.len() > VALUE_BYTES {
+        return Err(HostError::Limit(format!("a value has {} bytes, and may have at most {VALUE_BYTES}", value.len())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_1_to_512_bytes_and_values_at_most_1024() {
+        assert!(check_key("k").is_ok());
+        assert!(check_key(&"k".repeat(512)).is_ok());
+        assert!(matches!(check_key(&"k".repeat(513)), Err(HostError::Limit(_))));
+        assert!(matches!(check_key(""), Err(HostError::Invalid(_))));
+        assert!(check_prefix("").is_ok());
+        assert!(check_value(&[0; 1024]).is_ok());
+        assert!(matches!(check_value(&[0; 1025]), Err(HostError::Limit(_))));
+    }
+
+    #[test]
+    fn a_transaction_has_at_most_256_changes_and_each_is_checked() {
+        let change = |key: &str| storage::Change::Delete(key.into());
+        assert!(check_changes(&vec![change("k"); 256]).is_ok());
+        assert!(matches!(check_changes(&vec![change("k"); 257]), Err(HostError::Limit(_))));
+        assert!(matches!(check_changes(&[change("k"), change("")]), Err(HostError::Invalid(_))));
+    }
+}

@@ -1,0 +1,257 @@
+//! `wharf dead-letter`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args as ClapArgs, Subcommand};
+use serde_json::json;
+
+use super::table::table;
+use super::{Ended, counted, print};
+use crate::config::Config;
+use crate::config::units::format_size;
+use crate::dead_letter::{DeadLetters, Filter, Kept, LetterFile, StoredLetter};
+
+const EXAMPLES: &str = "\
+Examples:
+  wharf dead-letter list -c wharf.yaml
+  wharf dead-letter show --data-dir /var/lib/wharf --output archive
+  wharf dead-letter show --data-dir /var/lib/wharf --json | jq .reason
+  wharf dead-letter replay -c wharf.yaml --output archive
+  wharf dead-letter purge -c wharf.yaml --batch 0123456789abcdef0123456789abcdef
+
+All of it works while Wharf runs and while it does not. Replayed records are taken in by the running Wharf, or the
+next one that starts, for the output that could not deliver them, once each.";
+
+/// Arguments.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the files of dead letters: output, batch, records, reasons
+    List(Selected),
+    /// Show the records and why each could not be delivered
+    Show(Selected),
+    /// Hand them to the running (or next started) Wharf again, for their own output
+    Replay(Chosen),
+    /// Remove them for good
+    Purge(Chosen),
+}
+
+/// Where they are.
+#[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("where").required(true).args(["config", "data_dir"]))]
+struct Place {
+    /// The configuration, for its data_dir
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The data directory itself
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Selected {
+    #[command(flatten)]
+    place: Place,
+    /// Only those of this output
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+    /// Only those of this batch
+    #[arg(long, value_name = "ID")]
+    batch: Option<String>,
+    /// JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// As [`Selected`], but everything has to be said.
+#[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("which").required(true).multiple(true).args(["output", "batch", "all"]))]
+struct Chosen {
+    #[command(flatten)]
+    place: Place,
+    /// Those of this output
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+    /// Those of this batch
+    #[arg(long, value_name = "ID")]
+    batch: Option<String>,
+    /// All of them
+    #[arg(long, conflicts_with_all = ["output", "batch"])]
+    all: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Ended> {
+    match args.action {
+        Action::List(selected) => list(selected),
+        Action::Show(selected) => show(selected),
+        Action::Replay(chosen) => replay(chosen),
+        Action::Purge(chosen) => purge(chosen),
+    }
+}
+
+fn open(place: Place) -> Result<DeadLetters, Ended> {
+    let data_dir = match (place.data_dir, place.config) {
+        (Some(data_dir), _) => data_dir,
+        (None, Some(file)) => Config::load(&file).map_err(Ended::Config)?.data_dir,
+        (None, None) => return Err(Ended::Failed("give -c FILE or --data-dir DIR".into())),
+    };
+    match std::fs::metadata(&data_dir) {
+        Ok(found) if found.is_dir() => Ok(DeadLetters::open(&data_dir)),
+        Ok(_) => Err(Ended::Failed(format!("{} is no directory", data_dir.display()))),
+        Err(cause) => Err(Ended::Failed(format!("the data directory {} cannot be read: {cause}", data_dir.display()))),
+    }
+}
+
+fn state(file: &LetterFile) -> &'static str {
+    match file.kept {
+        Kept::Dead => "dead",
+        Kept::ForReplay => "waits for replay",
+    }
+}
+
+fn written(file: &LetterFile) -> String {
+    match jiff::Timestamp::try_from(file.written) {
+        Ok(time) => format!("{time:.0}"),
+        Err(_) => "?".into(),
+    }
+}
+
+fn list(selected: Selected) -> Result<(), Ended> {
+    let Selected { place, output, batch, json } = selected;
+    let files = open(place)?.list(&Filter::new(output, batch)?)?;
+    let mut text = String::new();
+    let mut rows = vec![];
+    for file in &files {
+        let (records, reasons) = (file.records()?, file.reasons());
+        if json {
+            let line = json!({
+                "output": file.output, "batch": file.batch, "state": state(file), "records": records,
+                "bytes": file.bytes, "written": written(file), "reasons": reasons, "file": file.path.display().to_string(),
+            });
+            text.push_str(&format!("{line}\n"));
+        } else {
+            let reasons: Vec<String> = reasons.iter().map(|r| short(r, 60)).collect();
+            rows.push(vec![
+                file.output.clone(),
+                file.batch.clone(),
+                records.to_string(),
+                format_size(file.bytes),
+                written(file),
+                state(file).into(),
+                reasons.join("; "),
+            ]);
+        }
+    }
+    if !json && files.is_empty() {
+        text.push_str("there are no dead letters\n");
+    } else if !json {
+        text.push_str(&table(&["OUTPUT", "BATCH", "RECORDS", "SIZE", "WRITTEN", "STATE", "REASONS"], &rows));
+    }
+    print(&text)
+}
+
+fn show(selected: Selected) -> Result<(), Ended> {
+    let Selected { place, output, batch, json } = selected;
+    let files = open(place)?.list(&Filter::new(output, batch)?)?;
+    let mut damaged = None;
+    for file in &files {
+        for letter in file.letters()? {
+            match letter {
+                Ok(letter) if json => print(&format!("{}\n", letter.to_json()))?,
+                Ok(letter) => print(&readable(&letter))?,
+                Err(error) => {
+                    eprintln!("wharf: {error}");
+                    damaged = Some(Ended::Failed("some dead letters could not be read".into()));
+                }
+            }
+        }
+    }
+    if files.is_empty() && !json {
+        print("there are no dead letters\n")?;
+    }
+    damaged.map_or(Ok(()), Err)
+}
+
+/// One record in two lines. Control characters of bodies do not reach the terminal.
+fn readable(letter: &StoredLetter) -> String {
+    let time = crate::dead_letter::time_text(letter.time_ns);
+    let body = short(&String::from_utf8_lossy(&letter.body), 400);
+    format!(
+        "{time} {} record {} of {} tag {}: {}: {}\n    {}\n",
+        letter.output,
+        letter.record,
+        letter.batch,
+        short(&letter.tag, 100),
+        short(&letter.failure, 40),
+        short(&letter.reason, 400),
+        body
+    )
+}
+
+/// At most so many characters, control characters escaped.
+fn short(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take(most) {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    if text.chars().nth(most).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn chosen(chosen: Chosen) -> Result<(DeadLetters, Filter), Ended> {
+    let Chosen { place, output, batch, all: _ } = chosen;
+    Ok((open(place)?, Filter::new(output, batch)?))
+}
+
+fn replay(which: Chosen) -> Result<(), Ended> {
+    let (letters, filter) = chosen(which)?;
+    let moved = letters.request_replay(&filter)?;
+    print(&format!("{} handed over for replay\n{}", counted(moved.len(), "file", "files"), names(&moved)))
+}
+
+fn purge(which: Chosen) -> Result<(), Ended> {
+    let (letters, filter) = chosen(which)?;
+    let gone = letters.purge(&filter)?;
+    print(&format!("{} removed\n{}", counted(gone.len(), "file", "files"), names(&gone)))
+}
+
+fn names(files: &[LetterFile]) -> String {
+    files.iter().map(|f| format!("  {} {}\n", f.output, f.batch)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::BodyKind;
+
+    #[test]
+    fn control_characters_of_a_body_do_not_reach_the_terminal() {
+        let letter = StoredLetter {
+            output: "archive".into(),
+            batch: "00112233445566778899aabbccddeeff".into(),
+            record: 3,
+            time_ns: 0,
+            tag: "app".into(),
+            kind: BodyKind::Text,
+            reason: "too long".into(),
+            failure: "rejected".into(),
+            body: b"\x1b[31mred\x07".to_vec(),
+        };
+        assert_eq!(
+            readable(&letter),
+            "1970-01-01T00:00:00.000000000Z archive record 3 of 00112233445566778899aabbccddeeff tag app: rejected: too long\n    \\u{1b}[31mred\\u{7}\n"
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! The command line: what can be asked for, one file a subcommand, and the exit codes.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Faults};
+
+mod dead_letter;
+mod run;
+mod table;
+mod validate;
+
+/// Something failed at run time.
+const FAILED: u8 = 1;
+/// The configuration is wrong: EX_CONFIG of sysexits.h. Wrong arguments are 2, as clap has it.
+const WRONG_CONFIG: u8 = 78;
+
+const EXAMPLES: &str = "\
+A first configuration, wharf.yaml:
+
+  sources:
+    app: { type: tail, paths: [/var/log/app/*.log] }
+  outputs:
+    archive:
+      plugin: s3
+      match: \"*\"
+      config: { bucket: my-bucket, key_format: /logs/app/segment_$INDEX }
+
+Then:
+
+  wharf validate -c wharf.yaml      check it, touching nothing
+  wharf run -c wharf.yaml           take records in and deliver them
+  wharf dead-letter list -c wharf.yaml
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 78 wrong configuration.
+docs/configuration.md has every key, docs/operations.md everything about running it.";
+
+/// Takes records in, keeps them durably, and delivers them through WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(name = "wharf", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Take records in and deliver them, until a signal
+    Run(run::Args),
+    /// Check a configuration without touching anything: every fault at once, with its place
+    Validate(validate::Args),
+    /// See, replay or remove records that could not be delivered
+    #[command(name = "dead-letter", visible_alias = "dead-letters")]
+    DeadLetter(dead_letter::Args),
+}
+
+/// The file that most subcommands want.
+#[derive(Debug, clap::Args)]
+struct ConfigFile {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE", env = "WHARF_CONFIG")]
+    config: PathBuf,
+}
+
+/// How a subcommand ends, when not well.
+#[derive(Debug)]
+enum Ended {
+    /// Exit code 78.
+    Config(Faults),
+    /// Exit code 1.
+    Failed(String),
+    /// Whoever read our output has gone: nothing to say.
+    Silent,
+}
+
+impl<E: std::error::Error> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Runs the command line that this process was started with.
+#[must_use]
+pub fn main() -> ExitCode {
+    let ended = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::DeadLetter(args) => dead_letter::run(args),
+    };
+    match ended {
+        Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
+        Err(Ended::Failed(message)) => {
+            eprintln!("wharf: {message}");
+            ExitCode::from(FAILED)
+        }
+        Err(Ended::Config(faults)) => {
+            eprintln!("{faults}");
+            eprintln!("wharf: {} in the configuration", counted(faults.len(), "fault", "faults"));
+            ExitCode::from(WRONG_CONFIG)
+        }
+    }
+}
+
+fn load(file: &ConfigFile) -> Result<Config, Ended> {
+    Config::load(&file.config).map_err(Ended::Config)
+}
+
+/// Prints to standard output. A reader that has gone (`| head`) ends the command in peace.
+fn print(text: &str) -> Result<(), Ended> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Err(Ended::Silent),
+        Err(cause) => Err(Ended::Failed(format!("the standard output could not be written: {cause}"))),
+    }
+}
+
+/// `1 fault`, `2 faults`.
+fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// The example of the help is one that works.
+    #[test]
+    fn the_example_in_the_help_is_a_valid_configuration() {
+        let yaml: Vec<&str> = EXAMPLES.lines().skip(2).take_while(|l| *l != "Then:").collect();
+        Config::parse(&yaml.join("\n"), "help.yaml".as_ref(), &|_| None).unwrap();
+    }
+
+    #[test]
+    fn every_subcommand_reads_its_arguments() {
+        for line in [
+            "wharf run -c a.yaml",
+            "wharf validate --config a.yaml",
+            "wharf dead-letter list -c a.yaml",
+            "wharf dead-letter show --data-dir /d --output archive --json",
+            "wharf dead-letter replay --data-dir /d --all",
+            "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
+        ] {
+            Cli::try_parse_from(line.split(' ')).unwrap();
+        }
+        for line in ["wharf", "wharf dead-letter list -c a --data-dir b", "wharf run -c a.yaml more"] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! `wharf run`.
+
+use clap::Args as ClapArgs;
+
+use super::{ConfigFile, Ended};
+use crate::run::RunError;
+use crate::telemetry::init_logging;
+
+const EXAMPLES: &str = "\
+Examples:
+  wharf run -c /etc/wharf/wharf.yaml
+  WHARF_LOG=debug wharf run -c wharf.yaml    a more talkative log, whatever log.level says
+
+SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays on disk for the
+next start. A second signal ends at once; nothing is lost either way.";
+
+/// Arguments.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    file: ConfigFile,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Ended> {
+    let config = super::load(&args.file)?;
+    init_logging(&config.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(crate::run::run(config)) {
+        Ok(()) => Ok(()),
+        Err(RunError::Config(faults)) => Err(Ended::Config(faults)),
+        Err(error @ RunError::Failed(_)) => Err(Ended::Failed(error.to_string())),
+    }
+}

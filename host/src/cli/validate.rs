@@ -1,0 +1,80 @@
+//! `wharf validate`: everything that can be known of a configuration without touching disk, network or destinations.
+
+use clap::Args as ClapArgs;
+
+use super::table::table;
+use super::{ConfigFile, Ended, counted, print};
+use crate::config::units::{format_duration, format_size};
+use crate::config::{Config, SourceKind};
+use crate::plugin::{HostOptions, PluginHost};
+use crate::run::{CheckedOutput, check_outputs};
+
+const EXAMPLES: &str = "\
+Examples:
+  wharf validate -c wharf.yaml
+  BUCKET=test wharf validate -c wharf.yaml    what ${BUCKET} in the file reads
+
+Nothing is made, opened for writing, or asked over the network. Each output's component is loaded and asked whether
+it likes its configuration. Exit codes: 0 valid, 78 faults (all of them on standard error, each with
+file:line:column).";
+
+/// Arguments.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    file: ConfigFile,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Ended> {
+    let config = super::load(&args.file)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let checked = runtime.block_on(async {
+        let host = PluginHost::new(HostOptions {
+            cache_dir: None,
+            max_memory_bytes: config.plugins.max_memory_bytes,
+            cpu_per_call: config.plugins.cpu_per_call,
+            deliver_timeout: config.plugins.deliver_timeout,
+            workers: 1,
+        })?;
+        check_outputs(&config, &host).await.map_err(Ended::Config)
+    })?;
+    print(&summary(&args.file.config.display().to_string(), &config, &checked))
+}
+
+fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
+    let sources: Vec<Vec<String>> = config
+        .sources
+        .iter()
+        .map(|s| {
+            let (kind, what) = match &s.kind {
+                SourceKind::Tail(tail) => ("tail", tail.paths.join(" ")),
+                SourceKind::Stdin => ("stdin", String::new()),
+                SourceKind::Http(http) => ("http", http.listen.to_string()),
+                SourceKind::Generate(g) => {
+                    ("generate", g.rate.map_or_else(|| "as fast as it goes".into(), |r| format!("{r}/s")))
+                }
+            };
+            vec![s.name.to_string(), kind.into(), s.tag.to_string(), what]
+        })
+        .collect();
+    let outputs: Vec<Vec<String>> = config
+        .outputs
+        .iter()
+        .zip(checked)
+        .map(|(o, CheckedOutput { plan, .. })| {
+            let bytes = o.batch.max_bytes.or(plan.max_bytes).map_or_else(String::new, format_size);
+            let age = o.batch.max_age.or(plan.max_age).map_or_else(String::new, format_duration);
+            let to: Vec<String> = plan.s3.iter().map(|s| format!("s3://{}/{}", s.bucket, s.key_prefix)).collect();
+            let batch = [bytes, age].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" or ");
+            vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(" ")]
+        })
+        .collect();
+    format!(
+        "{file} is valid: {}, {}\n\n{}\n{}",
+        counted(sources.len(), "source", "sources"),
+        counted(outputs.len(), "output", "outputs"),
+        table(&["SOURCE", "TYPE", "TAG", "FROM"], &sources),
+        table(&["OUTPUT", "PLUGIN", "MATCH", "WORKERS", "BATCH", "TO"], &outputs),
+    )
+}

@@ -1,0 +1,189 @@
+//! Reads `outputs`.
+
+use std::time::Duration;
+
+use super::json;
+use super::model::{AwsConfig, BatchConfig, GrantsConfig, OutputConfig, QueueConfig, RetryConfig, S3Grant};
+use super::node::{Entry, Value};
+use super::reader::{Elsewhere, Section};
+use super::spans::PluginConfigSpans;
+use super::top::{FOREVER, MOMENT};
+use crate::queue::WhenFull;
+
+const ELSEWHERE: Elsewhere = &[
+    ("name", "the output's name is its key under \"outputs\"; the component is \"plugin\""),
+    ("type", "did you mean \"plugin\"?"),
+    ("tag", "did you mean \"match\"?"),
+    ("tags", "did you mean \"match\"?"),
+    ("inputs", "Wharf routes by tag: write \"match\""),
+    ("region", "it belongs under \"aws\""),
+    ("endpoint", "it belongs under \"aws\""),
+    ("role_arn", "it belongs under \"aws\""),
+    ("profile", "it belongs under \"aws\""),
+    ("retry_limit", "retries are limited by time: write retry: { max_age: 24h }"),
+    ("max_bytes", "it belongs under \"batch\""),
+    ("max_records", "it belongs under \"batch\""),
+    ("max_age", "it belongs under \"batch\" (when a batch closes) or \"retry\" (when a batch is given up)"),
+    ("total_file_size", "write batch: { max_bytes: … }"),
+    ("upload_timeout", "write batch: { max_age: … }"),
+    ("when_full", "it belongs under \"queue\""),
+    ("max_size", "it belongs under \"queue\""),
+];
+
+/// Reads every output; those with faults are left out.
+pub(crate) fn read(top: &mut Section<'_>, aws: &AwsConfig) -> Vec<OutputConfig> {
+    let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
+    top.missing("outputs", help);
+    let Some(section) = top.section("outputs") else { return vec![] };
+    if section.entries().is_empty() {
+        section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
+    }
+    let mut outputs = vec![];
+    for entry in section.entries() {
+        super::sources::name(&section, &entry.key, entry.key_at, "output");
+        if entry.key == crate::dead_letter::REPLAY_FOLDER {
+            section.sink().add(entry.key_at, section.path(), format!("the name {:?} is Wharf's own", entry.key));
+        }
+        let path = section.path_of(&entry.key);
+        if let Some(output) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
+            outputs.extend(one(output, &entry.key, aws));
+        }
+    }
+    outputs
+}
+
+fn one(mut section: Section<'_>, name: &str, defaults: &AwsConfig) -> Option<OutputConfig> {
+    section.missing("plugin", "write plugin: s3, or the path of a component");
+    section.missing("match", "say which tags it takes: match: \"*\" for all");
+    let plugin = section.text("plugin");
+    let matches = matches(&mut section);
+    let workers = section.count("workers", 1..=64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let batch = section.section("batch").map(batch).unwrap_or_default();
+    let queue = section.section("queue").map(queue).unwrap_or_default();
+    let retry = section.section("retry").map(retry).unwrap_or_default();
+    let aws = section.section("aws").map(super::top::aws).unwrap_or_default().over(defaults);
+    if aws.role_arn.is_none() && (aws.external_id.is_some() || aws.session_name.is_some()) {
+        let key = if aws.external_id.is_some() { "external_id" } else { "session_name" };
+        let at = section.entries().iter().find(|e| e.key == "aws").map_or(section.at(), |e| e.key_at);
+        let message = format!("aws has {key:?} but no \"role_arn\" that it could be for");
+        section.sink().add(at, section.path(), message);
+    }
+    let grants = section.section("grants").map(grants).unwrap_or_default();
+    let (config, config_spans) = plugin_config(&mut section, name);
+    let otherwise = "options of the plugin itself belong under \"config\"";
+    section.finish_with(ELSEWHERE, otherwise);
+    Some(OutputConfig {
+        name: name.into(),
+        plugin: plugin?,
+        matches: matches?,
+        workers,
+        batch,
+        queue,
+        retry,
+        aws,
+        grants,
+        config,
+        config_spans,
+    })
+}
+
+fn matches(section: &mut Section<'_>) -> Option<Vec<String>> {
+    let texts = section.texts("match")?;
+    let globs: Vec<String> = texts.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect();
+    if globs.is_empty() {
+        section.fault("match", "is empty", Some("write \"*\" for all tags".into()));
+        return None;
+    }
+    Some(globs)
+}
+
+fn batch(mut section: Section<'_>) -> BatchConfig {
+    let batch = BatchConfig {
+        max_bytes: section.size("max_bytes", 1..=1 << 40),
+        max_records: section.count("max_records", 1..=u64::from(u32::MAX)),
+        max_age: section.duration("max_age", MOMENT..=FOREVER),
+    };
+    section.finish(&[("max_size", "did you mean \"max_bytes\"?"), ("timeout", "did you mean \"max_age\"?")]);
+    batch
+}
+
+fn queue(mut section: Section<'_>) -> QueueConfig {
+    let policies =
+        [("block", WhenFull::Block), ("drop_oldest", WhenFull::DropOldest), ("drop_newest", WhenFull::DropNewest)];
+    let queue = QueueConfig {
+        max_bytes: section.size("max_size", 1..=u64::MAX),
+        when_full: section.one_of("when_full", &policies).unwrap_or(WhenFull::Block),
+    };
+    section.finish(&[("max_bytes", "did you mean \"max_size\"?")]);
+    queue
+}
+
+fn retry(mut section: Section<'_>) -> RetryConfig {
+    let default = RetryConfig::default();
+    let initial = section.duration("initial", MOMENT..=FOREVER);
+    let max = section.duration("max", MOMENT..=FOREVER);
+    let max_age = section.duration("max_age", Duration::ZERO..=FOREVER).unwrap_or(default.max_age);
+    let retry = RetryConfig {
+        max_age,
+        initial: initial.unwrap_or(default.initial.min(max.unwrap_or(default.max))),
+        max: max.unwrap_or(default.max.max(initial.unwrap_or(default.initial))),
+    };
+    if retry.initial > retry.max {
+        section.fault("initial", "is longer than \"max\"", None);
+    }
+    section.finish(&[
+        ("limit", "retries are limited by time: \"max_age\""),
+        ("max_attempts", "retries are limited by time: \"max_age\""),
+    ]);
+    retry
+}
+
+fn grants(mut section: Section<'_>) -> GrantsConfig {
+    let mut grants = GrantsConfig::default();
+    let path = section.path_of("s3");
+    if let Some(Entry { value: node, .. }) = section.entry("s3") {
+        let items: &[_] = match &node.value {
+            Value::List(list) => list,
+            Value::Map(_) => std::slice::from_ref(node),
+            _ => {
+                let message = format!("expected a list of {{ bucket, key_prefix }}, found {}", node.found());
+                section.sink().add(node.at, &path, message);
+                &[]
+            }
+        };
+        for (n, item) in items.iter().enumerate() {
+            grants.s3.extend(s3_grant(&section, format!("{path}[{n}]"), item));
+        }
+    }
+    section.finish(&[]);
+    grants
+}
+
+fn s3_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Option<S3Grant> {
+    let mut grant = Section::of(section.sink(), path, item.at, item)?;
+    grant.missing("bucket", "name the bucket that the plugin may write to");
+    let bucket = grant.text("bucket");
+    let key_prefix = grant.text("key_prefix").unwrap_or_default();
+    grant.finish(&[("prefix", "did you mean \"key_prefix\"?")]);
+    Some(S3Grant { bucket: bucket?, key_prefix })
+}
+
+/// The plugin's `config` as JSON, with the places of all that is in it.
+fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
+    let plugin_at = section.place_of("plugin");
+    let path = section.path_of("config");
+    let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at);
+    let empty = serde_json::Value::Object(serde_json::Map::new());
+    let at = section.at();
+    let Some(entry) = section.entry("config") else {
+        spans.note_missing(at);
+        return (empty, spans);
+    };
+    spans.note("", entry.key_at, &entry.value);
+    let map = Section::of(section.sink(), path.clone(), entry.key_at, &entry.value);
+    if map.is_none_or(|map| map.entries().is_empty()) {
+        return (empty, spans);
+    }
+    let json = json::of(&entry.value, "", &path, section.sink(), &mut spans);
+    (json, spans)
+}

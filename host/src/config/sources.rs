@@ -1,0 +1,148 @@
+//! Reads `sources`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::{Place, choices, nearest};
+use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
+use super::reader::{Elsewhere, Section};
+use super::top::MOMENT;
+
+/// A source, and where its address is written.
+pub(crate) struct Read {
+    pub config: SourceConfig,
+    pub listen_at: Place,
+}
+
+const TYPES: [&str; 4] = ["tail", "stdin", "http", "generate"];
+
+const ELSEWHERE: Elsewhere = &[
+    ("path", "did you mean \"paths\"?"),
+    ("include", "did you mean \"paths\"?"),
+    ("exclude_path", "did you mean \"exclude\"?"),
+    ("read_from_head", "write read_from: beginning"),
+    ("start_position", "write read_from: beginning or end"),
+    ("name", "the source's name is its key under \"sources\"; what it does is \"type\""),
+    ("db", "positions are kept in data_dir by themselves"),
+    ("port", "did you mean \"listen\"?"),
+    ("address", "did you mean \"listen\"?"),
+    ("max_line_bytes", "did you mean \"max_line_size\"?"),
+    ("max_body_bytes", "did you mean \"max_body_size\"?"),
+];
+
+/// Reads every source; those with faults are left out.
+pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
+    let help = "add one, for example:\n    sources:\n      app: { type: tail, paths: [/var/log/app/*.log] }";
+    top.missing("sources", help);
+    let Some(section) = top.section("sources") else { return vec![] };
+    if section.entries().is_empty() {
+        section.sink().add_with_help(section.at(), "sources", "there is no source", help);
+    }
+    let mut read = vec![];
+    let mut stdin: Option<&str> = None;
+    for entry in section.entries() {
+        name(&section, &entry.key, entry.key_at, "source");
+        if entry.key == crate::dead_letter::REPLAY_SOURCE {
+            section.sink().add(entry.key_at, section.path(), format!("the name {:?} is Wharf's own", entry.key));
+        }
+        let path = section.path_of(&entry.key);
+        let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
+        let listen_at = source.place_of("listen");
+        let sink = source.sink();
+        let Some(config) = one(source, &entry.key) else { continue };
+        if matches!(config.kind, SourceKind::Stdin) {
+            if let Some(first) = stdin {
+                let message = format!("source {first} reads the standard input already");
+                sink.add(entry.key_at, &section.path_of(&entry.key), message);
+            }
+            stdin = Some(&entry.key);
+        }
+        read.push(Read { config, listen_at });
+    }
+    read
+}
+
+/// Names become file names and labels: few characters, no surprises.
+pub(crate) fn name(section: &Section<'_>, name: &str, at: Place, what: &str) {
+    let fine = (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    if !fine {
+        let shown = super::node::shortened(name);
+        let message = format!("{shown:?} cannot be the name of {} {what}", if what == "output" { "an" } else { "a" });
+        let help = "names have 1 to 64 of the characters a-z, 0-9, _ and -";
+        section.sink().add_with_help(at, section.path(), message, help);
+    }
+}
+
+fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
+    section.missing("type", &format!("write type: {}", TYPES.join(", ")));
+    let kind = section.text("type");
+    let tag = section.text("tag");
+    if tag.as_deref().is_some_and(|t| t.contains(char::is_whitespace)) {
+        section.fault("tag", "a tag has no blanks", None);
+    }
+    if tag.as_deref().is_some_and(|t| t.len() > 255) {
+        section.fault("tag", "a tag has at most 255 bytes", None);
+    }
+    let kind = match kind?.as_str() {
+        "tail" => tail(&mut section).map(SourceKind::Tail),
+        "stdin" => Some(SourceKind::Stdin),
+        "http" => http(&mut section).map(SourceKind::Http),
+        "generate" => Some(SourceKind::Generate(generate(&mut section))),
+        other => {
+            let guess = nearest(other, &TYPES).map(|t| format!("; did you mean {t:?}?")).unwrap_or_default();
+            let message = format!(
+                "there is no source type {other:?}; known are {}{guess}",
+                choices(&TYPES).replace(" or ", " and ")
+            );
+            section.fault("type", message, None);
+            return None;
+        }
+    };
+    section.finish(ELSEWHERE);
+    Some(SourceConfig { name: name.into(), tag: tag.map_or_else(|| name.into(), Arc::from), kind: kind? })
+}
+
+fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
+    section.missing("paths", "name the files, for example paths: [/var/log/app/*.log]");
+    let paths = section.texts("paths");
+    if paths.as_ref().is_some_and(Vec::is_empty) {
+        section.fault("paths", "is empty", Some("name at least one file or glob".into()));
+    }
+    let exclude = section.texts("exclude").unwrap_or_default();
+    for (key, globs) in [("paths", paths.as_deref().unwrap_or_default()), ("exclude", &exclude)] {
+        for glob in globs {
+            if let Err(cause) = globset::Glob::new(glob) {
+                section.fault(key, format!("{glob:?} is not a glob: {}", cause.kind()), None);
+            }
+        }
+    }
+    let config = TailConfig {
+        paths: paths.clone().unwrap_or_default(),
+        exclude,
+        read_from_beginning: section.one_of("read_from", &[("beginning", true), ("end", false)]).unwrap_or(true),
+        refresh_interval: section
+            .duration("refresh_interval", 10 * MOMENT..=Duration::from_secs(3600))
+            .unwrap_or(Duration::from_secs(5)),
+        max_line_bytes: section.size("max_line_size", 1..=64 << 20).unwrap_or(1 << 20),
+        rotate_wait: section
+            .duration("rotate_wait", Duration::ZERO..=Duration::from_secs(24 * 3600))
+            .unwrap_or(Duration::from_secs(5)),
+    };
+    paths.map(|_| config)
+}
+
+fn http(section: &mut Section<'_>) -> Option<HttpSourceConfig> {
+    section.missing("listen", "write for example listen: 127.0.0.1:9880");
+    let listen = section.address("listen");
+    let max_body_bytes = section.size("max_body_size", 1..=1 << 30).unwrap_or(16 << 20);
+    listen.map(|listen| HttpSourceConfig { listen, max_body_bytes })
+}
+
+fn generate(section: &mut Section<'_>) -> GenerateConfig {
+    GenerateConfig {
+        rate: section.count("rate", 1..=u64::MAX),
+        count: section.count("count", 1..=u64::MAX),
+        record_bytes: section.size("record_size", 1..=1 << 20).unwrap_or(200),
+    }
+}

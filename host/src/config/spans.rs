@@ -1,0 +1,118 @@
+//! Where each part of a plugin's `config` is written, so that faults which only the plugin can tell have a place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::fault::{Fault, Place};
+use super::model::OutputConfig;
+use super::node::{Meaning, Node, Value};
+
+/// The places of an output's `plugin` and of all that is in its `config`, by JSON Pointer (RFC 6901).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginConfigSpans {
+    file: Arc<str>,
+    output: Arc<str>,
+    plugin: Place,
+    parts: BTreeMap<String, Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    key: Place,
+    value: Place,
+    /// What is there, for a message; without what came from the environment.
+    found: String,
+    /// A number, `true` or `false` as it is written: JSON does not keep `007` or `1e3`.
+    unquoted: Option<String>,
+}
+
+impl PluginConfigSpans {
+    pub(crate) fn new(file: Arc<str>, output: &str, plugin: Place) -> Self {
+        Self { file, output: output.into(), plugin, parts: BTreeMap::new() }
+    }
+
+    pub(crate) fn note(&mut self, pointer: &str, key: Place, node: &Node) {
+        let unquoted = match &node.value {
+            Value::Scalar(s) if matches!(s.meaning, Meaning::Bool(_) | Meaning::Int(_) | Meaning::Float(_)) => {
+                (!s.from_environment).then(|| s.text.clone())
+            }
+            _ => None,
+        };
+        let part = Part { key, value: node.at, found: node.found(), unquoted };
+        self.parts.insert(pointer.to_owned(), part);
+    }
+
+    /// Notes that there is no `config`; what would be there has the place of the output.
+    pub(crate) fn note_missing(&mut self, at: Place) {
+        self.parts.insert(String::new(), Part { key: at, value: at, found: "nothing".into(), unquoted: None });
+    }
+
+    /// What is there, in words: `the number 5`.
+    pub(crate) fn found(&self, pointer: &str) -> String {
+        self.parts.get(pointer).map_or_else(|| "nothing".to_owned(), |part| part.found.clone())
+    }
+
+    /// A value that is no text but could be one in quotes.
+    pub(crate) fn unquoted(&self, pointer: &str) -> Option<&str> {
+        self.parts.get(pointer)?.unquoted.as_deref()
+    }
+
+    /// Where the value is; where it is not written, its nearest parent.
+    pub(crate) fn place(&self, pointer: &str) -> Option<Place> {
+        self.part(pointer).map(|part| part.value)
+    }
+
+    /// Where the key is.
+    pub(crate) fn key_place(&self, pointer: &str) -> Option<Place> {
+        self.part(pointer).map(|part| part.key)
+    }
+
+    fn part(&self, pointer: &str) -> Option<&Part> {
+        let mut pointer = pointer;
+        loop {
+            match self.parts.get(pointer) {
+                Some(part) => return Some(part),
+                None if pointer.is_empty() => return None,
+                None => pointer = pointer.rsplit_once('/').map_or("", |(parent, _)| parent),
+            }
+        }
+    }
+
+    pub(crate) fn fault(&self, place: Option<Place>, pointer: &str, message: String, help: Option<String>) -> Fault {
+        let path = format!("outputs.{}.config{}", self.output, dotted(pointer));
+        Fault { file: self.file.clone(), place, path, message, help }
+    }
+}
+
+/// A fault of the component's own, at `pointer` (RFC 6901) in the output's `config`.
+#[must_use]
+pub fn fault_at(output: &OutputConfig, pointer: &str, message: impl Into<String>) -> Fault {
+    let spans = &output.config_spans;
+    spans.fault(spans.place(pointer), pointer, message.into(), None)
+}
+
+/// A fault of the component itself: it cannot be found, or used.
+#[must_use]
+pub fn fault_at_plugin(output: &OutputConfig, message: impl Into<String>, help: Option<String>) -> Fault {
+    let spans = &output.config_spans;
+    let path = format!("outputs.{}.plugin", output.name);
+    Fault { file: spans.file.clone(), place: Some(spans.plugin), path, message: message.into(), help }
+}
+
+/// `pointer` with one more step.
+pub(crate) fn pointer_to(pointer: &str, step: &str) -> String {
+    format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+/// `/tags/0/a~1b` as `.tags[0].a/b`.
+fn dotted(pointer: &str) -> String {
+    pointer.split('/').skip(1).fold(String::new(), |mut path, step| {
+        if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
+            path.push_str(&format!("[{step}]"));
+        } else {
+            path.push('.');
+            path.push_str(&step.replace("~1", "/").replace("~0", "~"));
+        }
+        path
+    })
+}

@@ -1,0 +1,242 @@
+//! YAML itself: syntax, references, anchors, and files that mean harm.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_syntax_fault_has_its_place() {
+    assert_eq!(faults("sources: [a, b\noutputs: {}\n").lines().next().unwrap().split(": ").nth(1), Some("not YAML"));
+    assert!(faults("a: b: c\n").starts_with("wharf.yaml:1:"), "{}", faults("a: b: c\n"));
+}
+
+#[test]
+fn a_tab_in_the_indentation_is_called_one() {
+    assert_eq!(
+        faults("sources:\n\tapp: { type: stdin }\n"),
+        "wharf.yaml:2:1: a tab in the indentation\n    help: YAML wants blanks there"
+    );
+}
+
+#[test]
+fn an_empty_file_is_told() {
+    let expected = "wharf.yaml:1:1: the file is empty\n    help: `wharf --help` shows a first configuration";
+    for text in ["", "\n\n", "# nothing\n", "---\n", "null\n"] {
+        assert_eq!(faults(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_map_is_told() {
+    assert_eq!(faults("- a\n"), "wharf.yaml:1:1: expected a map of keys, found a list");
+    assert_eq!(faults("hello\n"), "wharf.yaml:1:1: expected a map of keys, found text \"hello\"");
+}
+
+#[test]
+fn a_second_document_is_refused() {
+    let text = format!("{}---\na: b\n", output(""));
+    assert_eq!(
+        faults(&text),
+        "wharf.yaml:7:1: a second YAML document begins here\n    help: keep one document in the file, without `---` between"
+    );
+}
+
+#[test]
+fn a_duplicate_key_names_the_first() {
+    assert_eq!(
+        faults(&output("plugin: other")),
+        "wharf.yaml:7:5: outputs.archive: duplicate key \"plugin\"; it is already at line 5"
+    );
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_are_fine() {
+    parse(&format!("\u{feff}{}", output("").replace('\n', "\r\n"))).unwrap();
+}
+
+#[test]
+fn references_are_read_in_values_only_and_never_as_yaml() {
+    let config = parse(&output(
+        "aws: { region: \"${REGION}\" }\nworkers: ${WORKERS:-3}\nconfig:\n  bucket: ${BUCKET}-logs\n  \
+         key_format: /a/$TAG[1]/$INDEX/$${X}\n  yaml: \"${NOT_SET:-[a, b]}\"\n  plain: ${NOT_SET:-true}\n  ${BUCKET}: 1",
+    ))
+    .unwrap();
+    let output = &config.outputs[0];
+    assert_eq!(output.aws.region.as_deref(), Some("eu-west-1"));
+    assert_eq!(output.workers, 3);
+    assert_eq!(
+        output.config,
+        json!({
+            "bucket": "from-env-logs", "key_format": "/a/$TAG[1]/$INDEX/${X}", "yaml": "[a, b]", "plain": true, "${BUCKET}": 1,
+        })
+    );
+}
+
+#[test]
+fn a_text_from_the_environment_may_look_like_a_number() {
+    let config =
+        parse(&output("aws: { profile: \"x\", region: r }").replace("region: r", "region: '${NUMBER}'")).unwrap();
+    assert_eq!(config.outputs[0].aws.region.as_deref(), Some("12345"));
+    let config = parse(&output("aws:\n  region: ${NUMBER}")).unwrap();
+    assert_eq!(config.outputs[0].aws.region.as_deref(), Some("12345"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_a_fault() {
+    assert_eq!(
+        faults(&output("aws:\n  region: ${NOT_SET}\nconfig: { bucket: \"${A B}\" }")),
+        "wharf.yaml:8:15: outputs.archive.aws.region: the environment variable NOT_SET is not set\n    \
+         help: set it, or give a default: ${NOT_SET:-…}\n\
+         wharf.yaml:9:23: outputs.archive.config.bucket: `${A B}` is not a reference to an environment variable\n    \
+         help: write ${NAME} or ${NAME:-default}; write $$ for a literal dollar sign"
+    );
+}
+
+#[test]
+fn what_comes_from_the_environment_is_not_shown() {
+    assert_eq!(
+        faults(&output("queue:\n  when_full: ${BUCKET}")),
+        "wharf.yaml:8:18: outputs.archive.queue.when_full: expected \"block\", \"drop_oldest\" or \"drop_newest\", found text from the environment"
+    );
+}
+
+#[test]
+fn a_reference_without_quotes_inside_braces_is_explained() {
+    let text = faults(&output("config: { bucket: ${BUCKET} }"));
+    assert!(text.ends_with("help: inside { } and [ ], quote references: \"${NAME}\""), "{text}");
+}
+
+#[test]
+fn anchors_aliases_and_merge_keys_work() {
+    let text = r#"
+x-common: &common
+  plugin: s3
+  workers: 4
+  config: &config { bucket: b, compression: gzip }
+sources: { app: { type: stdin } }
+outputs:
+  one:
+    <<: *common
+    match: one
+  two:
+    match: two
+    <<: [{ workers: 2 }, *common]
+    config:
+      <<: *config
+      bucket: c
+  three:
+    plugin: s3
+    match: three
+    config: *config
+"#;
+    let config = parse(text).unwrap();
+    let read: Vec<_> = config.outputs.iter().map(|o| (&*o.name, o.workers, o.config.clone())).collect();
+    assert_eq!(
+        read,
+        [
+            ("one", 4, json!({"bucket": "b", "compression": "gzip"})),
+            ("two", 2, json!({"bucket": "c", "compression": "gzip"})),
+            ("three", 1, json!({"bucket": "b", "compression": "gzip"})),
+        ]
+    );
+}
+
+#[test]
+fn merging_what_is_no_map_is_a_fault() {
+    assert_eq!(
+        faults(&output("config:\n  <<: [a]")),
+        "wharf.yaml:8:12: outputs.archive.config: `<<` merges maps, found text \"a\""
+    );
+}
+
+#[test]
+fn an_alias_of_itself_is_a_fault() {
+    assert_eq!(
+        faults(&output("config: &self\n  a: *self")),
+        "wharf.yaml:8:10: outputs.archive.config.a: the alias refers to a value that contains it"
+    );
+}
+
+#[test]
+fn an_alias_of_nothing_is_a_fault() {
+    let text = faults(&output("config: *nothing"));
+    assert!(text.starts_with("wharf.yaml:7:13: not YAML:"), "{text}");
+}
+
+/// The "billion laughs": ten levels of ten aliases each.
+#[test]
+fn a_file_that_would_expand_without_bounds_is_refused() {
+    let mut text = String::from("x-0: &x0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+    for n in 1..10 {
+        let aliases = vec![format!("*x{}", n - 1); 10].join(", ");
+        text.push_str(&format!("x-{n}: &x{n} [{aliases}]\n"));
+    }
+    let shown = faults(&text);
+    assert!(shown.contains("with its aliases expanded the file is larger than 32 MiB"), "{shown}");
+}
+
+#[test]
+fn a_large_text_repeated_by_aliases_is_bounded_too() {
+    let text = format!("x-a: &a {}\nx-b: [{}]\n", "y".repeat(1 << 20), vec!["*a"; 100].join(", "));
+    assert!(faults(&text).contains("larger than 32 MiB"));
+}
+
+#[test]
+fn a_file_that_is_nested_too_deeply_is_refused() {
+    let text = format!("x-a: {}{}\n", "[".repeat(100), "]".repeat(100));
+    assert!(faults(&text).contains("nested deeper than 64 levels"));
+    let text = format!("x-a: {}", "[".repeat(1_000_000));
+    parse(&text).unwrap_err();
+}
+
+#[test]
+fn unknown_tags_and_odd_keys_are_faults() {
+    assert_eq!(
+        faults(&output("workers: !secret 3\nconfig: { ? [a] : b }")),
+        "wharf.yaml:7:14: outputs.archive.workers: the tag !secret is not known\n\
+         wharf.yaml:8:17: outputs.archive.config: a key must be a word"
+    );
+    assert_eq!(parse(&output("config: { a: !!str 5 }")).unwrap().outputs[0].config, json!({"a": "5"}));
+}
+
+#[test]
+fn a_file_is_loaded_from_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wharf.yaml");
+    std::fs::write(&path, output("")).unwrap();
+    assert_eq!(Config::load(&path).unwrap().outputs.len(), 1);
+}
+
+#[test]
+fn a_file_that_is_not_there_too_large_or_not_utf_8_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wharf.yaml");
+    let load = || Config::load(&path).unwrap_err().to_string().replace(&path.display().to_string(), "wharf.yaml");
+    assert_eq!(
+        load(),
+        "wharf.yaml: cannot be read: No such file or directory (os error 2)\n    help: name the file with -c FILE"
+    );
+    std::fs::write(&path, b"sources:\n  a\xff: b\n").unwrap();
+    assert_eq!(load(), "wharf.yaml:2:4: not UTF-8\n    help: save the file as UTF-8");
+    let mut file = std::fs::File::create(&path).unwrap();
+    for _ in 0..5 {
+        file.write_all(&vec![b'#'; 1 << 20]).unwrap();
+    }
+    assert_eq!(load(), "wharf.yaml: is larger than 4 MiB, so it is no configuration");
+}
+
+/// Bytes that people and fuzzers come up with: a result, never a panic.
+#[test]
+fn no_text_makes_reading_panic() {
+    let good = output("config: { a: [1, \"${B:-x}\"], b: &x { c: *y } }\nbatch: { max_bytes: 5MB }");
+    for cut in 0..good.len() {
+        if good.is_char_boundary(cut) {
+            let _ = parse(&good[..cut]);
+            for insert in ["\t", "{", "]", ":", "\u{0}", "&", "*", "!", "|", "\"", "- ", "? ", "%", "\u{2028}"] {
+                let _ = parse(&format!("{}{insert}{}", &good[..cut], &good[cut..]));
+            }
+        }
+    }
+}

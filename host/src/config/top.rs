@@ -1,0 +1,198 @@
+//! Reads the file's top level and everything that is not a source or an output.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::fault::{Place, Sink, nearest};
+use super::model::{
+    AdminConfig, AwsConfig, Config, JournalConfig, LogConfig, PayloadSigning, PluginsConfig, SourceKind,
+};
+use super::node::Node;
+use super::reader::{Elsewhere, Section};
+use super::{outputs, sources};
+
+pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
+pub(crate) const MOMENT: Duration = Duration::from_millis(1);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+const ELSEWHERE: Elsewhere = &[
+    ("inputs", "did you mean \"sources\"?"),
+    ("input", "did you mean \"sources\"?"),
+    ("pipeline", "Wharf has \"sources\" and \"outputs\" at the top level"),
+    ("service", "Wharf has \"log\", \"admin\" and \"grace\" at the top level"),
+    ("sinks", "did you mean \"outputs\"?"),
+    ("plugin", "it belongs to an output: outputs.NAME.plugin"),
+    ("region", "it belongs under \"aws\""),
+    ("listen", "it belongs under \"admin\", or to a source"),
+];
+
+const CREDENTIALS: &str = "credentials come from the usual AWS chain: environment, profile, instance or task role";
+
+/// Reads the whole configuration. The result is only good where the sink stayed empty.
+pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
+    let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
+    let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
+    let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
+    let aws = top.section("aws").map(aws).unwrap_or_default().over(&AwsConfig::default());
+    let journal = top.section("journal").map(journal).unwrap_or_default();
+    let log = top.section("log").map(log).unwrap_or_default();
+    let admin = top.section("admin").and_then(admin);
+    let plugins = top.section("plugins").map(plugins).unwrap_or_default();
+    let sources = sources::read(&mut top);
+    let outputs = outputs::read(&mut top, &aws);
+    one_address_each(&top, &sources, admin.as_ref());
+    // Anchors need a place to live: `x-…` at the top level is the file's own.
+    top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
+    Some(Config {
+        data_dir,
+        grace,
+        aws,
+        journal,
+        log,
+        admin,
+        plugins,
+        sources: sources.into_iter().map(|s| s.config).collect(),
+        outputs,
+    })
+}
+
+/// What one `aws` block says.
+#[derive(Default)]
+pub(crate) struct AwsPart {
+    values: AwsConfig,
+    payload_signing: Option<PayloadSigning>,
+}
+
+impl AwsPart {
+    /// Each value of this block, or else the default's.
+    pub(crate) fn over(self, defaults: &AwsConfig) -> AwsConfig {
+        let AwsPart { values, payload_signing } = self;
+        let text = |own: Option<String>, default: &Option<String>| own.or_else(|| default.clone());
+        AwsConfig {
+            region: text(values.region, &defaults.region),
+            endpoint: text(values.endpoint, &defaults.endpoint),
+            profile: text(values.profile, &defaults.profile),
+            role_arn: text(values.role_arn, &defaults.role_arn),
+            external_id: text(values.external_id, &defaults.external_id),
+            session_name: text(values.session_name, &defaults.session_name),
+            sts_endpoint: text(values.sts_endpoint, &defaults.sts_endpoint),
+            path_style: values.path_style.or(defaults.path_style),
+            payload_signing: payload_signing.unwrap_or(defaults.payload_signing),
+            connect_timeout: values.connect_timeout.or(defaults.connect_timeout),
+            request_timeout: values.request_timeout.or(defaults.request_timeout),
+        }
+    }
+}
+
+/// Reads an `aws` block.
+pub(crate) fn aws(mut section: Section<'_>) -> AwsPart {
+    let signing =
+        [("auto", PayloadSigning::Auto), ("always", PayloadSigning::Always), ("never", PayloadSigning::Never)];
+    let values = AwsConfig {
+        region: section.text("region"),
+        endpoint: section.url("endpoint"),
+        profile: section.text("profile"),
+        role_arn: section.text("role_arn"),
+        external_id: section.text("external_id"),
+        session_name: section.text("session_name"),
+        sts_endpoint: section.url("sts_endpoint"),
+        path_style: section.boolean("path_style"),
+        payload_signing: PayloadSigning::default(),
+        connect_timeout: section.duration("connect_timeout", MOMENT..=YEAR),
+        request_timeout: section.duration("request_timeout", MOMENT..=YEAR),
+    };
+    let payload_signing = section.one_of("payload_signing", &signing);
+    section.finish(&[
+        ("access_key_id", CREDENTIALS),
+        ("secret_access_key", CREDENTIALS),
+        ("session_token", CREDENTIALS),
+        ("force_path_style", "did you mean \"path_style\"?"),
+    ]);
+    AwsPart { values, payload_signing }
+}
+
+fn journal(mut section: Section<'_>) -> JournalConfig {
+    let default = JournalConfig::default();
+    let journal = JournalConfig {
+        segment_bytes: section.size("segment_size", 64 << 10..=4 << 30).unwrap_or(default.segment_bytes),
+        max_bytes: section.size("max_size", 1..=u64::MAX),
+        reserve_bytes: section.size("reserve", 0..=1 << 50).unwrap_or(default.reserve_bytes),
+    };
+    if let Some(most) = journal.max_bytes
+        && most < journal.segment_bytes.saturating_mul(2)
+    {
+        let segment = super::units::format_size(journal.segment_bytes);
+        let message = format!("is less than two segments; a segment has {segment}");
+        section.fault("max_size", message, Some("raise max_size, or lower segment_size".into()));
+    }
+    section.finish(&[("max_bytes", "did you mean \"max_size\"?"), ("segment_bytes", "did you mean \"segment_size\"?")]);
+    journal
+}
+
+fn log(mut section: Section<'_>) -> LogConfig {
+    let level = section.text("level").unwrap_or_else(|| "info".into());
+    if let Err(reason) = level_fault(&level) {
+        section.fault("level", reason, None);
+    }
+    let json = section.one_of("format", &[("text", false), ("json", true)]).unwrap_or(false);
+    section.finish(&[]);
+    LogConfig { level, json }
+}
+
+/// A level alone, or a filter such as `info,wharf::journal=debug`.
+fn level_fault(level: &str) -> Result<(), String> {
+    const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+    let simple = !level.contains(['=', ',', '[']);
+    if simple && !LEVELS.contains(&level.to_ascii_lowercase().as_str()) {
+        let guess = nearest(level, &LEVELS).map(|l| format!("; did you mean {l:?}?")).unwrap_or_default();
+        return Err(format!("expected {}, found text {level:?}{guess}", super::fault::choices(&LEVELS)));
+    }
+    match tracing_subscriber::EnvFilter::builder().parse(level) {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(format!("{level:?} is not a log filter: {cause}")),
+    }
+}
+
+fn admin(mut section: Section<'_>) -> Option<AdminConfig> {
+    let listen = section.address("listen");
+    section.missing("listen", "write for example listen: 127.0.0.1:9600, or leave \"admin\" out for no admin server");
+    section.finish(&[("address", "did you mean \"listen\"?"), ("port", "did you mean \"listen\"?")]);
+    listen.map(|listen| AdminConfig { listen })
+}
+
+fn plugins(mut section: Section<'_>) -> PluginsConfig {
+    let default = PluginsConfig::default();
+    let plugins = PluginsConfig {
+        max_memory_bytes: section.size("max_memory", 1 << 20..=4 << 30).unwrap_or(default.max_memory_bytes),
+        cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
+        deliver_timeout: section.duration("deliver_timeout", 10 * MOMENT..=YEAR).unwrap_or(default.deliver_timeout),
+    };
+    section.finish(&[]);
+    plugins
+}
+
+/// No two things listen on one address.
+fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<&AdminConfig>) {
+    let mut taken: HashMap<u16, Vec<(SocketAddr, String)>> = HashMap::new();
+    if let Some(admin) = admin {
+        taken.entry(admin.listen.port()).or_default().push((admin.listen, "admin".into()));
+    }
+    for source in sources {
+        let SourceKind::Http(http) = &source.config.kind else { continue };
+        let port = taken.entry(http.listen.port()).or_default();
+        let clash = port.iter().find(|(other, _)| http.listen.port() != 0 && overlap(*other, http.listen));
+        if let Some((other, name)) = clash {
+            let path = format!("sources.{}.listen", source.config.name);
+            let message = format!("{} is taken: {name} listens on {other}", http.listen);
+            top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
+        } else {
+            port.push((http.listen, format!("source {}", source.config.name)));
+        }
+    }
+}
+
+fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
+    a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified()
+}

@@ -1,0 +1,259 @@
+//! What outputs deliver to: how much of it at a time, and when not at all.
+//!
+//! A destination that throttles gets half the deliveries at once and a pause; each success gives some of it back
+//! (additive increase, multiplicative decrease). One that fails three times in a row with nothing delivered in between is taken to be
+//! down: it is then tried with one batch at a time until one gets through. So an outage costs one probe a pause and
+//! not one failure for each waiting batch.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::config::RetryConfig;
+use crate::plugin::{Failure, FailureKind};
+
+use super::backoff;
+
+/// Failures in a row after which a destination is taken to be down.
+const DOWN_AFTER: u32 = 3;
+
+/// One destination, shared by all outputs that deliver there.
+#[derive(Debug)]
+pub struct Destination {
+    name: String,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Deliveries at a time that the destination has shown it can take.
+    limit: f64,
+    /// Workers of all outputs that deliver here.
+    most: f64,
+    in_flight: u32,
+    failures_in_a_row: u32,
+    closed_until: Option<Instant>,
+}
+
+/// Leave to deliver once. Dropping it without a word (a stop, a panic) only gives the place back.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    destination: Arc<Destination>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.destination.lock();
+        state.in_flight = state.in_flight.saturating_sub(1);
+        drop(state);
+        self.destination.changed.notify_waiters();
+    }
+}
+
+impl Destination {
+    fn new(name: String) -> Self {
+        let state = State { limit: 0.0, most: 0.0, in_flight: 0, failures_in_a_row: 0, closed_until: None };
+        Self { name, state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// For messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn joined_by(&self, workers: u32) {
+        let mut state = self.lock();
+        state.most += f64::from(workers);
+        state.limit = state.most;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // The state is a handful of numbers, whole after each line that changes it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for leave to deliver.
+    pub(crate) async fn permit(self: &Arc<Self>) -> Permit {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.try_permit(Instant::now()) {
+                Ok(permit) => return permit,
+                Err(Some(until)) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(until) => {}
+                        () = changed => {}
+                    }
+                }
+                Err(None) => changed.await,
+            }
+        }
+    }
+
+    /// Leave to deliver now, or from when on (none: when another delivery ends).
+    fn try_permit(self: &Arc<Self>, now: Instant) -> Result<Permit, Option<Instant>> {
+        let mut state = self.lock();
+        if let Some(until) = state.closed_until {
+            if now < until {
+                return Err(Some(until));
+            }
+            state.closed_until = None;
+        }
+        let down = state.failures_in_a_row >= DOWN_AFTER;
+        let allowed = if down { 1.0 } else { state.limit.max(1.0).floor() };
+        if f64::from(state.in_flight) >= allowed {
+            return Err(None);
+        }
+        state.in_flight += 1;
+        Ok(Permit { destination: Arc::clone(self) })
+    }
+
+    /// Whether it is taken to be down: then batches that already failed are tried before new ones.
+    pub(crate) fn is_down(&self) -> bool {
+        self.lock().failures_in_a_row >= DOWN_AFTER
+    }
+
+    pub(crate) fn succeeded(&self) {
+        let mut state = self.lock();
+        state.failures_in_a_row = 0;
+        state.closed_until = None;
+        state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(state.most);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn failed(&self, failure: &Failure, retry: &RetryConfig, now: Instant, random: f64) {
+        let mut state = self.lock();
+        match failure.kind {
+            FailureKind::Throttled | FailureKind::Transient | FailureKind::Auth => {}
+            // About this batch or this configuration, not about the destination's strength.
+            FailureKind::Misconfigured | FailureKind::Rejected => return,
+        }
+        state.failures_in_a_row = state.failures_in_a_row.saturating_add(1);
+        let throttled = failure.kind == FailureKind::Throttled;
+        if throttled {
+            state.limit = (state.limit / 2.0).max(1.0);
+        }
+        if throttled || state.failures_in_a_row >= DOWN_AFTER {
+            let own = backoff::wait(retry, state.failures_in_a_row, random);
+            let pause = failure.retry_after.unwrap_or(own).min(retry.max.max(own));
+            state.closed_until = Some(state.closed_until.map_or(now + pause, |until| until.max(now + pause)));
+        }
+    }
+}
+
+/// Destinations by name.
+#[derive(Debug, Default)]
+pub struct Destinations {
+    by_name: HashMap<String, Arc<Destination>>,
+}
+
+impl Destinations {
+    /// The destination of that name, the same one each time.
+    pub fn get(&mut self, name: &str) -> Arc<Destination> {
+        let made = || Arc::new(Destination::new(name.to_owned()));
+        Arc::clone(self.by_name.entry(name.to_owned()).or_insert_with(made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn retry() -> RetryConfig {
+        RetryConfig { max_age: Duration::from_secs(60), initial: Duration::from_secs(1), max: Duration::from_secs(60) }
+    }
+
+    fn failure(kind: FailureKind, retry_after: Option<Duration>) -> Failure {
+        Failure { kind, message: String::new(), retry_after }
+    }
+
+    fn with_workers(workers: u32) -> Arc<Destination> {
+        let destination = Destinations::default().get("s3://bucket");
+        destination.joined_by(workers);
+        destination
+    }
+
+    #[test]
+    fn every_worker_may_deliver_while_all_is_well() {
+        let destination = with_workers(2);
+        let now = Instant::now();
+        let first = destination.try_permit(now);
+        let second = destination.try_permit(now);
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(destination.try_permit(now).unwrap_err(), None);
+        drop(first);
+        assert!(destination.try_permit(now).is_ok());
+    }
+
+    #[test]
+    fn throttling_halves_what_goes_at_once_and_pauses_as_the_service_asked() {
+        let destination = with_workers(4);
+        let now = Instant::now();
+        destination.failed(&failure(FailureKind::Throttled, Some(Duration::from_secs(7))), &retry(), now, 1.0);
+        assert_eq!(destination.try_permit(now).unwrap_err(), Some(now + Duration::from_secs(7)));
+        let later = now + Duration::from_secs(7);
+        let permits: Vec<_> = (0..4).map(|_| destination.try_permit(later)).filter_map(Result::ok).collect();
+        assert_eq!(permits.len(), 2);
+    }
+
+    #[test]
+    fn success_gives_strength_back_slowly() {
+        let destination = with_workers(4);
+        let now = Instant::now();
+        destination.failed(&failure(FailureKind::Throttled, Some(Duration::ZERO)), &retry(), now, 1.0);
+        let at_once =
+            |d: &Arc<Destination>| (0..9).map(|_| d.try_permit(now)).filter_map(Result::ok).collect::<Vec<_>>().len();
+        assert_eq!(at_once(&destination), 2);
+        for _ in 0..3 {
+            destination.succeeded();
+        }
+        assert_eq!(at_once(&destination), 3);
+        for _ in 0..20 {
+            destination.succeeded();
+        }
+        assert_eq!(at_once(&destination), 4);
+    }
+
+    #[test]
+    fn three_failures_in_a_row_leave_one_probe_and_a_growing_pause() {
+        let destination = with_workers(4);
+        let now = Instant::now();
+        let auth = failure(FailureKind::Auth, None);
+        for _ in 0..2 {
+            destination.failed(&auth, &retry(), now, 1.0);
+        }
+        assert!(!destination.is_down());
+        destination.failed(&auth, &retry(), now, 1.0);
+        assert!(destination.is_down());
+        assert_eq!(destination.try_permit(now).unwrap_err(), Some(now + Duration::from_secs(4)));
+        let later = now + Duration::from_secs(4);
+        let probe = destination.try_permit(later);
+        assert!(probe.is_ok());
+        assert_eq!(destination.try_permit(later).unwrap_err(), None);
+        destination.succeeded();
+        assert!(destination.try_permit(later).is_ok());
+    }
+
+    #[test]
+    fn a_fault_of_one_batch_does_not_slow_the_destination() {
+        let destination = with_workers(1);
+        for _ in 0..9 {
+            destination.failed(&failure(FailureKind::Misconfigured, None), &retry(), Instant::now(), 1.0);
+        }
+        assert!(!destination.is_down());
+    }
+
+    #[test]
+    fn the_same_name_is_the_same_destination() {
+        let mut all = Destinations::default();
+        assert!(Arc::ptr_eq(&all.get("a"), &all.get("a")));
+        assert!(!Arc::ptr_eq(&all.get("a"), &all.get("b")));
+    }
+}

@@ -1,0 +1,171 @@
+//! How a batch ends: its dead letters are on the disk before it leaves the queue, and it leaves the queue in one step.
+//!
+//! The host's own trouble (a full disk) never ends a batch: each step is tried until it is done. A stop in between leaves the batch
+//! in the queue; the next start delivers it again, and finds its own object there.
+
+use std::sync::Arc;
+
+use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
+use crate::journal::{Journal, ReadError};
+use crate::queue::{Batch, Queue};
+use crate::record::{ChunkId, ChunkMeta};
+use crate::telemetry::Metrics;
+
+use super::worker::pause_for_host;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    pub(crate) output: Arc<str>,
+    pub(crate) queue: Queue,
+    pub(crate) journal: Journal,
+    pub(crate) dead_letters: DeadLetters,
+    pub(crate) metrics: Metrics,
+}
+
+/// The chunks that an attempt was made with.
+type Chunks = Arc<[(ChunkId, Arc<ChunkMeta>)]>;
+
+/// Which records become dead letters.
+#[derive(Debug, Clone)]
+enum Dead {
+    /// All, for one reason.
+    All(String),
+    /// These, ascending.
+    Some(Vec<(u32, String)>),
+}
+
+impl Ending {
+    /// The destination has confirmed the batch, but for the rejected records.
+    pub(crate) async fn delivered(&self, batch: &Batch, chunks: &Chunks, rejected: Vec<(u32, String)>) {
+        let refused = u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+        if !rejected.is_empty() {
+            self.write_letters(batch, chunks, "rejected", Dead::Some(rejected)).await;
+        }
+        self.settle(batch).await;
+        let (records, bytes) = totals(chunks);
+        self.metrics.delivered(&self.output, records.saturating_sub(refused), bytes);
+        if refused > 0 {
+            self.metrics.rejected(&self.output, "rejected", refused);
+        }
+        tracing::debug!(output = %self.output, batch = %batch.row.id, records, bytes, rejected = refused, "delivered");
+    }
+
+    /// The batch cannot be delivered: every record becomes a dead letter. `failure` is one of a few fixed words.
+    pub(crate) async fn dead(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, reason: &str) {
+        let (records, _) = totals(chunks);
+        self.write_letters(batch, chunks, failure, Dead::All(reason.to_owned())).await;
+        self.settle(batch).await;
+        self.metrics.rejected(&self.output, failure, records);
+        tracing::error!(
+            output = %self.output, batch = %batch.row.id, records, failure,
+            "the batch is now dead letters (see `wharf dead-letter list`): {reason}"
+        );
+    }
+
+    /// Every chunk of the batch was set aside as damaged: there is nothing to deliver. The journal has counted and named them.
+    pub(crate) async fn nothing_left(&self, batch: &Batch) {
+        tracing::error!(
+            output = %self.output, batch = %batch.row.id,
+            "nothing of the batch is left to deliver: its chunks were damaged on disk and are in quarantine/"
+        );
+        self.settle(batch).await;
+    }
+
+    async fn settle(&self, batch: &Batch) {
+        let mut said = false;
+        loop {
+            let (queue, again) = (self.queue.clone(), batch.clone());
+            match tokio::task::spawn_blocking(move || queue.settle(&again)).await {
+                Ok(Ok(())) => return,
+                Ok(Err(cause)) if !said => {
+                    said = true;
+                    tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "a batch is delivered but not yet settled; trying until it is");
+                }
+                Ok(Err(_)) => {}
+                Err(cause) => tracing::error!(output = %self.output, %cause, "settling a batch failed"),
+            }
+            pause_for_host().await;
+        }
+    }
+
+    async fn write_letters(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, dead: Dead) {
+        let mut said = false;
+        loop {
+            let (this, again, chunks, which) = (self.clone(), batch.clone(), Arc::clone(chunks), dead.clone());
+            let write = move || this.write_letters_once(&again, &chunks, failure, &which);
+            match tokio::task::spawn_blocking(write).await {
+                Ok(Ok(())) => return,
+                Ok(Err(cause)) if !said => {
+                    said = true;
+                    tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "dead letters could not be written; trying until they are");
+                }
+                Ok(Err(_)) => {}
+                Err(cause) => tracing::error!(output = %self.output, %cause, "writing dead letters failed"),
+            }
+            pause_for_host().await;
+        }
+    }
+
+    fn write_letters_once(
+        &self,
+        batch: &Batch,
+        chunks: &Chunks,
+        failure: &str,
+        dead: &Dead,
+    ) -> Result<(), LettersError> {
+        let mut writer = self.dead_letters.writer(&self.output, batch.row.id, failure)?;
+        let mut number: u64 = 0;
+        let mut wanted = match dead {
+            Dead::All(_) => None,
+            Dead::Some(records) => Some(records.iter().peekable()),
+        };
+        for (id, meta) in chunks.iter() {
+            let chunk = match self.journal.read(*id) {
+                Ok(chunk) => chunk,
+                // Damaged on disk, set aside and counted: the others go on. Numbers stay those of the attempt.
+                Err(ReadError::Missing(_) | ReadError::Corrupt { .. }) => {
+                    number += u64::from(meta.records);
+                    continue;
+                }
+                Err(cause @ ReadError::Io { .. }) => return Err(LettersError::Read(cause)),
+            };
+            for record in chunk.iter() {
+                let reason = match (&mut wanted, dead) {
+                    (None, Dead::All(reason)) => Some(reason.as_str()),
+                    (Some(wanted), _) => {
+                        wanted.next_if(|(n, _)| u64::from(*n) == number).map(|(_, reason)| reason.as_str())
+                    }
+                    (None, Dead::Some(_)) => None,
+                };
+                if let Some(reason) = reason {
+                    writer.record(&Letter {
+                        record: number,
+                        time_ns: record.time_ns,
+                        tag: &meta.tag,
+                        kind: meta.kind,
+                        body: record.body,
+                        reason,
+                    })?;
+                }
+                number += 1;
+            }
+        }
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+/// Why dead letters could not be written.
+#[derive(Debug, thiserror::Error)]
+enum LettersError {
+    #[error(transparent)]
+    Write(#[from] DeadLetterError),
+    #[error(transparent)]
+    Read(ReadError),
+}
+
+fn totals(chunks: &Chunks) -> (u64, u64) {
+    chunks
+        .iter()
+        .fold((0, 0), |(records, bytes), (_, meta)| (records + u64::from(meta.records), bytes + meta.body_bytes))
+}

@@ -1,0 +1,158 @@
+//! What a component answers, checked and in the host's own types. A guest's answer is input like any other: numbers must make sense,
+//! texts are bounded.
+
+use std::time::Duration;
+
+use super::{ConfigFault, Descriptor, Failure, FailureKind, Plan};
+use crate::capability::bindings::{output, types};
+use crate::capability::{cut, one_line};
+use crate::config::S3Grant;
+
+/// Longest message of a failure or a fault, bytes.
+const MESSAGE_BYTES: usize = 4096;
+/// Longest reason of a rejection, bytes: there may be one for each record.
+const REASON_BYTES: usize = 512;
+/// Most faults that are told, and most buckets of a plan.
+const MAX_FAULTS: usize = 100;
+const MAX_SCOPES: usize = 64;
+
+/// The records that a report rejects.
+///
+/// # Errors
+/// Where it names records that are not there, or one twice, or not in order: then it cannot be trusted in the rest either.
+pub(super) fn rejections(report: output::Report, records: u32) -> Result<Vec<(u32, String)>, String> {
+    let mut least = 0u32;
+    let mut rejected = Vec::with_capacity(report.rejected.len());
+    for rejection in report.rejected {
+        let number = rejection.record;
+        if number >= records {
+            return Err(format!("the report rejects record {number}, and the batch has {records}"));
+        }
+        if number < least {
+            return Err(format!(
+                "the report rejects record {number} twice or out of order: records must ascend, each once"
+            ));
+        }
+        // It is below `records`, so one more fits.
+        least = number + 1;
+        rejected.push((number, one_line(&rejection.reason, REASON_BYTES)));
+    }
+    Ok(rejected)
+}
+
+/// A failure as the component says it.
+pub(super) fn failure(failure: types::Failure) -> Failure {
+    let kind = match failure.kind {
+        types::FailureKind::Throttled => FailureKind::Throttled,
+        types::FailureKind::Transient => FailureKind::Transient,
+        types::FailureKind::Auth => FailureKind::Auth,
+        types::FailureKind::Misconfigured => FailureKind::Misconfigured,
+        types::FailureKind::Rejected => FailureKind::Rejected,
+    };
+    Failure { kind, message: bounded(&failure.message), retry_after: failure.retry_after_ms.map(Duration::from_millis) }
+}
+
+/// The plan of a configured component.
+///
+/// # Errors
+/// Where it asks for more than a plan may.
+pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
+    if plan.s3.len() > MAX_SCOPES {
+        return Err(format!("the plan names {} buckets, and may name at most {MAX_SCOPES}", plan.s3.len()));
+    }
+    let scope = |scope: output::S3Scope| S3Grant { bucket: scope.bucket, key_prefix: scope.key_prefix };
+    Ok(Plan {
+        partition_by_tag: plan.partition_by_tag,
+        record_overhead: plan.record_overhead,
+        max_bytes: plan.max_bytes,
+        max_records: plan.max_records.map(u64::from),
+        max_age: plan.max_age_ms.map(Duration::from_millis),
+        s3: plan.s3.into_iter().map(scope).collect(),
+    })
+}
+
+/// The faults of a refused configuration, at least one.
+pub(super) fn faults(faults: Vec<output::ConfigFault>) -> Vec<ConfigFault> {
+    let mut told: Vec<ConfigFault> = faults
+        .into_iter()
+        .take(MAX_FAULTS)
+        .map(|fault| ConfigFault { path: bounded(&fault.path), message: bounded(&fault.message) })
+        .collect();
+    if told.is_empty() {
+        told.push(ConfigFault { path: String::new(), message: "the plugin refuses it and does not say why".into() });
+    }
+    told
+}
+
+/// What a component says of itself.
+///
+/// # Errors
+/// Where the name cannot be one, or the schema is no JSON.
+pub(super) fn descriptor(descriptor: output::Descriptor) -> Result<Descriptor, String> {
+    let output::Descriptor { name, version, config_schema } = descriptor;
+    let plain = name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+    if name.is_empty() || name.len() > 64 || !plain {
+        return Err(format!("it calls itself {:?}; a name has 1 to 64 of a-z, 0-9, _ and -", one_line(&name, 64)));
+    }
+    let config_schema: serde_json::Value = serde_json::from_str(&config_schema)
+        .map_err(|error| format!("the schema of its configuration is no JSON: {error}"))?;
+    Ok(Descriptor { name, version: one_line(&version, 64), config_schema })
+}
+
+fn bounded(text: &str) -> String {
+    cut(text, MESSAGE_BYTES).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(numbers: &[u32]) -> output::Report {
+        let rejection = |record: &u32| output::Rejection { record: *record, reason: "no".into() };
+        output::Report { rejected: numbers.iter().map(rejection).collect() }
+    }
+
+    #[test]
+    fn a_report_names_records_of_the_batch_ascending_and_each_once() {
+        for (numbers, records, good) in [
+            (&[][..], 0, true),
+            (&[0, 4], 5, true),
+            (&[0, 1, 2, 3, 4], 5, true),
+            (&[5], 5, false),
+            (&[1, 1], 5, false),
+            (&[2, 1], 5, false),
+            (&[0], 0, false),
+            (&[u32::MAX], u32::MAX, false),
+            (&[u32::MAX - 1], u32::MAX, true),
+        ] {
+            assert_eq!(rejections(report(numbers), records).is_ok(), good, "{numbers:?} of {records}");
+        }
+    }
+
+    #[test]
+    fn a_failures_message_is_bounded() {
+        let long =
+            types::Failure { kind: types::FailureKind::Auth, message: "é".repeat(3000), retry_after_ms: Some(1500) };
+        let failure = failure(long);
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert_eq!(failure.message.len(), 4096);
+        assert_eq!(failure.retry_after, Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn a_refusal_without_faults_still_tells_one() {
+        assert_eq!(faults(Vec::new()).len(), 1);
+    }
+
+    #[test]
+    fn a_descriptor_needs_a_plain_name_and_a_schema() {
+        let described = |name: &str, schema: &str| {
+            descriptor(output::Descriptor { name: name.into(), version: "1.0.0".into(), config_schema: schema.into() })
+        };
+        assert!(described("cloudwatch_logs", "{}").is_ok());
+        assert!(described("S3", "{}").is_err());
+        assert!(described("", "{}").is_err());
+        assert!(described("../x", "{}").is_err());
+        assert!(described("s3", "not json").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! One call into a guest, with everything around it that bounds it: CPU, wall time, and a net under panics of the host.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use wasmtime::Store;
+
+use super::meter::Meter;
+use super::store::Data;
+
+/// Why a call gave no answer. The store is lost in every case.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// A trap, or an error of the host.
+    Error(wasmtime::Error),
+    /// The wall clock.
+    Timeout(Duration),
+    /// A panic in a host function.
+    Panic(String),
+}
+
+/// Prepares a store for a call that may take so much CPU.
+pub(super) fn begin(store: &mut Store<Data>, cpu: Duration) -> Meter {
+    let data = store.data_mut();
+    data.cpu_budget = cpu;
+    data.over_budget = false;
+    data.limiter.begin_call();
+    data.meter.reset();
+    let meter = data.meter.clone();
+    // The deadline counts from now; a store that waited has one that is long over, and would stop at once.
+    store.set_epoch_deadline(1);
+    meter
+}
+
+/// Makes the call.
+pub(super) async fn attempt<T>(
+    meter: &Meter,
+    timeout: Duration,
+    call: impl Future<Output = wasmtime::Result<T>>,
+) -> Result<T, Stopped> {
+    // The timer is around everything: a future that is dropped takes its host calls with it. Sound to go on after a panic,
+    // since the store that it may have left half changed is dropped by whoever gets `Stopped`.
+    let guarded = meter.measure(AssertUnwindSafe(call).catch_unwind());
+    match tokio::time::timeout(timeout, guarded).await {
+        Err(_) => Err(Stopped::Timeout(timeout)),
+        Ok(Err(panic)) => Err(Stopped::Panic(text_of(&*panic))),
+        Ok(Ok(Err(error))) => Err(Stopped::Error(error)),
+        Ok(Ok(Ok(value))) => Ok(value),
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it gave no text").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_a_host_function_ends_the_call_and_not_the_process() {
+        let meter = Meter::default();
+        let stopped = attempt::<()>(&meter, Duration::from_secs(60), async { panic!("a bug of the host") }).await;
+        assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "a bug of the host"));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_too_long_is_given_up() {
+        let meter = Meter::default();
+        let limit = Duration::from_millis(1);
+        let stopped = attempt::<()>(&meter, limit, std::future::pending()).await;
+        assert!(matches!(stopped, Err(Stopped::Timeout(told)) if told == limit));
+    }
+}

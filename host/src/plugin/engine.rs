@@ -1,0 +1,145 @@
+//! The one wasmtime engine of the process, and the clock that interrupts guests.
+//!
+//! Everything that an output host does not need is off: most of wasmtime's advisories are about such features.
+
+use std::time::Duration;
+
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, RegallocAlgorithm, Strategy,
+};
+
+use super::HostOptions;
+use super::limits::TABLE_ELEMENTS;
+
+/// How often a running guest is looked at.
+pub(super) const TICK: Duration = Duration::from_millis(10);
+/// Stack of a guest. Host functions run on the rest of the fiber's stack.
+const WASM_STACK: usize = 512 << 10;
+/// Stack of a fiber: a host function that ran over it would end the process, so it is generous.
+const FIBER_STACK: usize = 2 << 20;
+/// What stays resident of a pooled memory when it is given back, where only touched pages need clearing.
+const KEEP_RESIDENT: usize = 1 << 20;
+/// The same where the kernel cannot tell which pages were touched, so that all of it is cleared each time.
+const KEEP_RESIDENT_BLIND: usize = 64 << 10;
+/// What one component may consist of: a language's adapter modules make about four instances.
+const CORE_INSTANCES: u32 = 16;
+const MEMORIES: u32 = 2;
+const TABLES: u32 = 8;
+
+/// Makes the engine, with a pool of memories and stacks where this machine has the address space for it.
+pub(super) fn engine(options: &HostOptions) -> wasmtime::Result<Engine> {
+    let mut config = config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
+    let engine = match Engine::new(&config) {
+        Ok(engine) => engine,
+        Err(error) => {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "no pool for plugins on this machine: their memories are made one by one, with the same limits"
+            );
+            config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+            Engine::new(&config)?
+        }
+    };
+    tick(&engine)?;
+    Ok(engine)
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_regalloc_algorithm(RegallocAlgorithm::Backtracking)
+        .wasm_component_model(true)
+        .epoch_interruption(true)
+        .consume_fuel(false)
+        // With it on, every crossing costs three to four times as much.
+        .concurrency_support(false)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(FIBER_STACK)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20))
+        .shared_memory(false)
+        .wasm_memory64(false)
+        .wasm_multi_memory(false)
+        .wasm_relaxed_simd(false)
+        .wasm_tail_call(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false)
+        .wasm_shared_everything_threads(false)
+        .wasm_stack_switching(false);
+    config
+}
+
+/// Slots for every worker twice (an upgrade runs old and new side by side), and some for describing and validating.
+fn pool(options: &HostOptions) -> PoolingAllocationConfig {
+    let stores = options.workers.saturating_mul(2).saturating_add(8).min(10_000);
+    let blind = !PoolingAllocationConfig::is_pagemap_scan_available();
+    let memory = usize::try_from(options.max_memory_bytes).unwrap_or(usize::MAX).next_multiple_of(64 << 10);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(stores)
+        .total_stacks(stores)
+        .total_memories(stores.saturating_mul(MEMORIES))
+        .total_tables(stores.saturating_mul(TABLES))
+        .total_core_instances(stores.saturating_mul(CORE_INSTANCES))
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_memory_size(memory)
+        .table_elements(TABLE_ELEMENTS)
+        .pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(if blind { KEEP_RESIDENT_BLIND } else { KEEP_RESIDENT })
+        .table_keep_resident(KEEP_RESIDENT_BLIND);
+    pool
+}
+
+/// Ticks from a thread of its own: a runtime whose threads are all busy with guests would stop the clock that interrupts them.
+/// The thread ends with the engine.
+fn tick(engine: &Engine) -> wasmtime::Result<()> {
+    let engine = engine.weak();
+    std::thread::Builder::new()
+        .name("wharf-ticks".into())
+        .spawn(move || {
+            while let Some(engine) = engine.upgrade() {
+                engine.increment_epoch();
+                drop(engine);
+                std::thread::sleep(TICK);
+            }
+        })
+        .map_err(|error| wasmtime::Error::msg(format!("the thread that ticks could not be started: {error}")))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_for_a_thousand_workers_fits_or_is_done_without() {
+        let options = HostOptions {
+            cache_dir: None,
+            max_memory_bytes: 64 << 20,
+            cpu_per_call: Duration::from_secs(1),
+            deliver_timeout: Duration::from_secs(1),
+            workers: 1000,
+        };
+        assert!(engine(&options).is_ok());
+    }
+
+    #[test]
+    fn what_an_output_does_not_need_is_off() {
+        let engine = Engine::new(&config()).unwrap();
+        let valid = |sections: &[u8]| {
+            let module: Vec<u8> = b"\0asm\x01\0\0\0".iter().chain(sections).copied().collect();
+            wasmtime::Module::validate(&engine, &module).is_ok()
+        };
+        // Sections by hand, after the core specification's chapter 5.
+        assert!(valid(&[5, 3, 1, 0, 1]), "one memory of one page");
+        assert!(!valid(&[5, 5, 2, 0, 1, 0, 1]), "two memories");
+        assert!(!valid(&[5, 3, 1, 4, 1]), "a memory with 64-bit addresses");
+        assert!(!valid(&[5, 4, 1, 3, 1, 1]), "a shared memory");
+        let function = |body: [u8; 2]| [1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 6, 1, 4, 0, body[0], body[1], 0x0b];
+        assert!(valid(&function([0x10, 0])), "a call");
+        assert!(!valid(&function([0x12, 0])), "a tail call");
+    }
+}

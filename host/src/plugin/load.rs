@@ -1,0 +1,250 @@
+//! From a name or a file to a plugin that workers can be made of: read, identify, compile or take from the cache, compare with this
+//! host, link, ask it to describe itself.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::Read as _;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Mutex as AsyncMutex;
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{Engine, Store};
+
+use super::cache::{Cache, Digest};
+use super::call::{attempt, begin};
+use super::store::{self, Data};
+use super::{
+    Descriptor, HostOptions, LoadError, Plan, PluginSource, StartError, Worker, WorkerContext, answer, builtin,
+    compatible, death, engine,
+};
+use crate::capability::log::GuestLog;
+use crate::capability::{Caller, Services, bindings, blocking, cut};
+
+/// Longest text of what is wrong with a component, bytes.
+const MESSAGE_BYTES: usize = 4096;
+
+/// The engine and everything that is made once. Cheap to clone.
+#[derive(Clone)]
+pub struct PluginHost {
+    inner: Arc<Host>,
+}
+
+struct Host {
+    options: HostOptions,
+    engine: Engine,
+    linker: Linker<Data>,
+    cache: Option<Cache>,
+    /// What is loaded, by digest. The lock of an entry is held while its component is compiled, so that a thousand outputs that
+    /// start together compile it once.
+    loaded: Mutex<HashMap<Digest, Arc<AsyncMutex<Weak<Loaded>>>>>,
+}
+
+/// A loaded component. Cheap to clone.
+#[derive(Clone)]
+pub struct Plugin {
+    host: Arc<Host>,
+    loaded: Arc<Loaded>,
+}
+
+struct Loaded {
+    digest: String,
+    descriptor: Descriptor,
+    pre: bindings::PluginPre<Data>,
+}
+
+impl PluginHost {
+    /// Makes the engine, the linker and the epoch thread. Call it inside a tokio runtime.
+    ///
+    /// # Errors
+    /// Where wasmtime cannot be set up on this machine.
+    pub fn new(options: HostOptions) -> Result<Self, LoadError> {
+        let engine = engine::engine(&options).map_err(|error| unusable("host", &error))?;
+        let linker = linker(&engine).map_err(|error| unusable("host", &error))?;
+        let cache = options.cache_dir.as_deref().and_then(|dir| {
+            Cache::open(dir)
+                .inspect_err(|error| {
+                    tracing::warn!(dir = %dir.display(), %error, "no cache for compiled plugins: they are compiled at each start");
+                })
+                .ok()
+        });
+        Ok(Self { inner: Arc::new(Host { options, engine, linker, cache, loaded: Mutex::default() }) })
+    }
+
+    /// Loads, compiles (or takes from the cache), checks and links a component, and asks it to describe itself.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub async fn load(&self, source: &PluginSource) -> Result<Plugin, LoadError> {
+        let name = name(source);
+        let bytes = read(source, &name).await?;
+        compatible::check_form(&bytes).map_err(|what| LoadError::Unusable { name: name.clone(), what })?;
+        let digest: Digest = Sha256::digest(&bytes).into();
+
+        let entry = {
+            let mut loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            // What nobody holds any more is forgotten, and its code given back.
+            // An entry that somebody is about to lock is held by more than the map.
+            loaded.retain(|_, entry| {
+                Arc::strong_count(entry) > 1 || entry.try_lock().is_ok_and(|loaded| loaded.strong_count() > 0)
+            });
+            Arc::clone(loaded.entry(digest).or_default())
+        };
+        let mut entry = entry.lock().await;
+        let loaded = match entry.upgrade() {
+            Some(loaded) => loaded,
+            None => {
+                let loaded = Arc::new(Host::make(&self.inner, &name, bytes, digest).await?);
+                *entry = Arc::downgrade(&loaded);
+                loaded
+            }
+        };
+        Ok(Plugin { host: Arc::clone(&self.inner), loaded })
+    }
+}
+
+impl Host {
+    async fn make(
+        host: &Arc<Self>,
+        name: &str,
+        bytes: Cow<'static, [u8]>,
+        digest: Digest,
+    ) -> Result<Loaded, LoadError> {
+        let refuse = |what: String| LoadError::Unusable { name: name.to_owned(), what };
+        let component = {
+            let host = Arc::clone(host);
+            let compiled = blocking(move || host.component(&bytes, &digest)).await;
+            compiled.and_then(|component| component).map_err(|error| unusable(name, &error))?
+        };
+        compatible::check_names(&host.engine, &component).map_err(refuse)?;
+        let pre = host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new).map_err(|error| {
+            refuse(format!(
+                "its functions are not those of wharf:output@{} here ({}): build it with the WIT files of this Wharf",
+                bindings::WIT_VERSION,
+                cut(&format!("{error:#}"), MESSAGE_BYTES)
+            ))
+        })?;
+        let descriptor = host.describe(name, &pre).await.map_err(refuse)?;
+        Ok(Loaded { digest: hex::encode(digest), descriptor, pre })
+    }
+
+    /// The compiled component. Takes seconds of CPU where it is not in the cache.
+    fn component(&self, bytes: &[u8], digest: &Digest) -> wasmtime::Result<Component> {
+        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.get(&self.engine, digest)) {
+            return Ok(component);
+        }
+        let component = Component::from_binary(&self.engine, bytes)?;
+        if let Some(cache) = &self.cache
+            && let Err(error) = cache.put(&self.engine, digest, &component)
+        {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "a compiled plugin could not be kept: it is compiled at the next start again"
+            );
+        }
+        Ok(component)
+    }
+
+    /// Asks a component to describe itself, in a store that is thrown away.
+    async fn describe(&self, name: &str, pre: &bindings::PluginPre<Data>) -> Result<Descriptor, String> {
+        let services = Services::detached(name.into());
+        let log = GuestLog::new(Arc::clone(&services), 0, name.into());
+        let mut store = self.store(Caller::new(services, log));
+        let meter = begin(&mut store, self.options.cpu_per_call);
+        let described = attempt(&meter, super::worker::SETUP_TIMEOUT, async {
+            let component = pre.instantiate_async(&mut store).await?;
+            component.wharf_output_output().call_describe(&mut store).await
+        });
+        match described.await {
+            Ok(descriptor) => answer::descriptor(descriptor),
+            Err(stopped) => {
+                let death = death::death(&stopped, store.data());
+                Err(format!("it died while it described itself ({}): {}", death.cause.as_str(), death.message))
+            }
+        }
+    }
+
+    fn store(&self, caller: Caller) -> Store<Data> {
+        store::new(&self.engine, Data::new(caller, self.options.max_memory_bytes))
+    }
+}
+
+impl Plugin {
+    /// SHA-256 of the component, hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.loaded.digest
+    }
+
+    /// What it says of itself.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.loaded.descriptor
+    }
+
+    /// A fresh store, instantiated and configured.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(&self, context: WorkerContext) -> Result<(Worker, Plan), StartError> {
+        let log = GuestLog::new(Arc::clone(&context.services), context.worker, self.descriptor().name.as_str().into());
+        let store = self.host.store(Caller::new(Arc::clone(&context.services), log));
+        Worker::start(store, &self.loaded.pre, self.host.options.clone(), context).await
+    }
+}
+
+impl fmt::Debug for PluginHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PluginHost").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Descriptor { name, version, .. } = self.descriptor();
+        f.debug_struct("Plugin").field("name", name).field("version", version).field("digest", &self.digest()).finish()
+    }
+}
+
+/// Everything that a component may import: this host's interfaces, and WASI 0.2 with nothing behind it.
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
+    let mut linker = Linker::new(engine);
+    bindings::Plugin::add_to_linker::<Data, HasSelf<Caller>>(&mut linker, |data| &mut data.caller)?;
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    Ok(linker)
+}
+
+fn name(source: &PluginSource) -> String {
+    match source {
+        PluginSource::BuiltIn(name) => name.clone(),
+        PluginSource::File(path) => path.display().to_string(),
+    }
+}
+
+async fn read(source: &PluginSource, name: &str) -> Result<Cow<'static, [u8]>, LoadError> {
+    match source {
+        PluginSource::BuiltIn(plugin) => {
+            builtin::component(plugin).map(Cow::Borrowed).ok_or_else(|| LoadError::Unusable {
+                name: name.to_owned(),
+                what: format!(
+                    "there is no built-in plugin of this name; built in are {}; or give the path of a component",
+                    builtin::names().join(", ")
+                ),
+            })
+        }
+        PluginSource::File(path) => {
+            let path = path.clone();
+            let read = move || {
+                let mut bytes = Vec::new();
+                // One byte more than is allowed tells that there is too much, without reading all of it.
+                std::fs::File::open(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            };
+            let bytes = blocking(read).await.map_err(|error| unusable(name, &error))?;
+            bytes.map(Cow::Owned).map_err(|cause| LoadError::Read { name: name.to_owned(), cause })
+        }
+    }
+}
+
+fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {
+    LoadError::Unusable { name: name.to_owned(), what: cut(&format!("{error:#}"), MESSAGE_BYTES).to_owned() }
+}

@@ -1,0 +1,181 @@
+//! What goes in and out of the plugin host: places and limits, what a component says, how a call ended.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capability::Services;
+use crate::journal::Journal;
+use crate::record::{ChunkId, ChunkMeta};
+use crate::state::BatchId;
+
+/// Limits and places of the plugin host.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Where compiled components are kept; none compiles anew each time.
+    pub cache_dir: Option<PathBuf>,
+    /// Linear memory of a store, bytes.
+    pub max_memory_bytes: u64,
+    /// CPU for a call; `deliver` gets 1 s more for each 16 MiB of its batch.
+    pub cpu_per_call: Duration,
+    /// Wall time for `deliver`.
+    pub deliver_timeout: Duration,
+    /// Workers that will exist at the same time, for the pool.
+    pub workers: u32,
+}
+
+/// Where a component comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PluginSource {
+    /// Embedded in the binary.
+    BuiltIn(String),
+    /// A file.
+    File(PathBuf),
+}
+
+/// What a component says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Name.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// JSON schema of its configuration.
+    pub config_schema: serde_json::Value,
+}
+
+/// What a component needs of the host, from `configure`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Records of different tags never share a batch.
+    pub partition_by_tag: bool,
+    /// Bytes that encoding adds to each record.
+    pub record_overhead: u32,
+    /// The output's own default.
+    pub max_bytes: Option<u64>,
+    /// The output's own default.
+    pub max_records: Option<u64>,
+    /// The output's own default.
+    pub max_age: Option<Duration>,
+    /// What it will touch in S3.
+    pub s3: Vec<crate::config::S3Grant>,
+}
+
+/// One thing wrong in a plugin's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault {
+    /// JSON Pointer into `config`.
+    pub path: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// What a worker is made for.
+#[derive(Debug, Clone)]
+pub struct WorkerContext {
+    /// The output.
+    pub output: Arc<str>,
+    /// This worker's number, from 0.
+    pub worker: u32,
+    /// This machine.
+    pub hostname: Arc<str>,
+    /// The plugin's configuration as JSON.
+    pub config: Arc<str>,
+    /// What the host does for it.
+    pub services: Arc<Services>,
+}
+
+/// A batch as a worker gets it.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The batch.
+    pub id: BatchId,
+    /// From 1.
+    pub attempt: u32,
+    /// Its chunks in order.
+    pub chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
+    /// Where they are.
+    pub journal: Journal,
+}
+
+/// How a call of `deliver` ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every record is delivered but these, checked: ascending, each once, inside the batch.
+    Delivered {
+        /// Record numbers and reasons.
+        rejected: Vec<(u32, String)>,
+    },
+    /// Not delivered, as the component says.
+    Failed(Failure),
+    /// The store is gone.
+    Died(Death),
+}
+
+/// WIT's `types.failure`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Kind.
+    pub kind: FailureKind,
+    /// For a person.
+    pub message: String,
+    /// What the service asked for.
+    pub retry_after: Option<Duration>,
+}
+
+/// WIT's `types.failure-kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the WIT file documents them")]
+pub enum FailureKind {
+    Throttled,
+    Transient,
+    Auth,
+    Misconfigured,
+    Rejected,
+}
+
+/// Why a store is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// What ended it.
+    pub cause: DeathCause,
+    /// Trap, frames, limits: for a person.
+    pub message: String,
+    /// The last lines that it logged.
+    pub last_log: Vec<String>,
+}
+
+/// What ended a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeathCause {
+    /// `unreachable`, out of bounds, stack overflow, …
+    Trap,
+    /// CPU limit of the call.
+    CpuLimit,
+    /// Wall time of the call.
+    Timeout,
+    /// Memory limit.
+    OutOfMemory,
+    /// A host limit: handles, lifting, table.
+    HostLimit,
+    /// The report names records that are not there, or twice.
+    InvalidReport,
+    /// The host itself failed.
+    Host,
+}
+
+impl DeathCause {
+    /// As metrics and messages have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::CpuLimit => "cpu_limit",
+            Self::Timeout => "timeout",
+            Self::OutOfMemory => "out_of_memory",
+            Self::HostLimit => "host_limit",
+            Self::InvalidReport => "invalid_report",
+            Self::Host => "host",
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! One store: a guest's memory, and all that the host keeps beside it.
+
+use std::time::Duration;
+
+use wasmtime::{Engine, Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::limits::{HANDLES, LIFTED_BYTES, Limiter};
+use super::meter::Meter;
+use super::stdio::GuestOutput;
+use crate::capability::Caller;
+use crate::capability::bindings::log::Level;
+
+/// Random bytes that a guest may ask for at once: seeds, not streams.
+const RANDOM_BYTES: u64 = 4096;
+
+/// What a store carries.
+pub(super) struct Data {
+    pub(super) caller: Caller,
+    wasi: WasiCtx,
+    pub(super) limiter: Limiter,
+    pub(super) meter: Meter,
+    /// CPU that the running call may take.
+    pub(super) cpu_budget: Duration,
+    /// The call was ended because it took more.
+    pub(super) over_budget: bool,
+}
+
+impl Data {
+    pub(super) fn new(caller: Caller, max_memory_bytes: u64) -> Self {
+        Self {
+            wasi: inert_wasi(&caller),
+            caller,
+            limiter: Limiter::new(max_memory_bytes),
+            meter: Meter::default(),
+            cpu_budget: Duration::ZERO,
+            over_budget: false,
+        }
+    }
+}
+
+impl WasiView for Data {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.caller.table }
+    }
+}
+
+/// An empty store with every limit set.
+pub(super) fn new(engine: &Engine, data: Data) -> Store<Data> {
+    let mut store = Store::new(engine, data);
+    store.limiter(|data| &mut data.limiter);
+    store.set_max_component_handles(HANDLES);
+    store.set_hostcall_fuel(LIFTED_BYTES);
+    store.epoch_deadline_callback(|mut store| {
+        let data = store.data_mut();
+        if data.meter.running() <= data.cpu_budget {
+            // The guest lets others run at every tick, so that a busy one never blocks them.
+            return Ok(UpdateDeadline::Yield(1));
+        }
+        data.over_budget = true;
+        Ok(UpdateDeadline::Interrupt)
+    });
+    store
+}
+
+/// WASI 0.2 because language tool chains import it, with nothing behind it: no files, no environment, no arguments, no sockets, an
+/// ended standard input. What is printed goes to the plugin's log.
+fn inert_wasi(caller: &Caller) -> WasiCtx {
+    WasiCtx::builder()
+        .stdout(GuestOutput::new(caller.log.clone(), Level::Info))
+        .stderr(GuestOutput::new(caller.log.clone(), Level::Warn))
+        .max_random_size(RANDOM_BYTES)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .build()
+}

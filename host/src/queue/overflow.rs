@@ -1,0 +1,120 @@
+//! The output's share of the disk, and what happens past it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::partitions::{Dropped, Entry};
+use super::{Admission, Inner, WhenFull};
+use crate::record::ChunkId;
+use crate::state::StateError;
+
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Inner {
+    pub(super) fn admit(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
+        let mut books = self.lock();
+        let Some(max) = self.options.max_bytes else {
+            books.reserved += bytes;
+            return Admission::Granted;
+        };
+        let used = books.bytes() + books.reserved;
+        let excess = used.saturating_add(bytes).saturating_sub(max);
+        // What is larger than the whole share comes in alone: it would wait for ever.
+        if excess == 0 || used == 0 {
+            books.reserved += bytes;
+            return Admission::Granted;
+        }
+        match when_full {
+            WhenFull::Block => Admission::Full,
+            WhenFull::DropNewest => {
+                drop(books);
+                self.shared.metrics.dropped(&self.options.output, "queue_full_drop_newest", u64::from(records));
+                Admission::Dropped
+            }
+            WhenFull::DropOldest => {
+                let dropped = books.drop_oldest(excess, self.shared.now());
+                let used = books.bytes() + books.reserved;
+                let fits = used == 0 || used.saturating_add(bytes) <= max;
+                if fits {
+                    books.reserved += bytes;
+                }
+                drop(books);
+                if !dropped.is_empty() {
+                    self.give_up(dropped);
+                }
+                // What is left is in workers' hands.
+                if fits { Admission::Granted } else { Admission::Full }
+            }
+        }
+    }
+
+    /// Makes it durable that chunks are dropped, then gives them back to the journal. On a thread that may block.
+    fn give_up(self: &Arc<Self>, dropped: Vec<Dropped>) {
+        let queue = self.clone();
+        let work = move || {
+            for dropped in dropped {
+                queue.give_up_one(dropped);
+            }
+            queue.wake.notify_one();
+            queue.room.notify_waiters();
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(work)),
+            Err(_) => work(),
+        }
+    }
+
+    fn give_up_one(&self, dropped: Dropped) {
+        let output = &self.options.output;
+        let count = |chunks: &[Entry]| {
+            let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
+            self.shared.metrics.dropped(output, "queue_full_drop_oldest", records);
+        };
+        match dropped {
+            Dropped::Waiting { partition, chunks } => {
+                count(&chunks);
+                let upto = chunks.last().map_or(ChunkId(0), |(id, _)| *id);
+                let done = self.until_written(&chunks, |positions| {
+                    self.shared.state.skip_chunks(output, &partition, upto, positions).map(drop)
+                });
+                if done {
+                    self.shared.release(&chunks);
+                    let now = self.shared.now();
+                    self.lock().idle(&partition, now);
+                }
+            }
+            Dropped::Batch(batch) => {
+                count(&batch.chunks);
+                let done = self.until_written(&batch.chunks, |positions| {
+                    self.shared.state.settle_batch(output, batch.row.id, positions).map(drop)
+                });
+                if done {
+                    self.shared.release(&batch.chunks);
+                }
+            }
+        }
+    }
+
+    /// Tries until the state takes it. Not for longer than the queue is open: what is not written is there again after a restart.
+    fn until_written(
+        &self,
+        chunks: &[Entry],
+        write: impl Fn(&[(crate::record::Position, ChunkId)]) -> Result<(), StateError>,
+    ) -> bool {
+        loop {
+            let positions = self.shared.positions_in(chunks);
+            match write(&positions) {
+                Ok(()) => {
+                    self.shared.positions_kept(&positions);
+                    self.say_writable();
+                    return true;
+                }
+                Err(e) => self.say_unwritable(&e),
+            }
+            if self.lock().is_closed() {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}

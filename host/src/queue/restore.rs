@@ -1,0 +1,141 @@
+//! After a start: what waits, what is in a batch, what nobody needs any more.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::partitions::Entry;
+use super::{Batch, Ledger, Queue, QueueOptions};
+use crate::journal::Recovery;
+use crate::record::{ChunkId, Position};
+use crate::state::{BatchRow, Loaded, StateError};
+
+/// The batches of each output and partition, by their first chunk, and the chunks that were found of each.
+type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Entry>)>>;
+
+/// What is held for an output that is not configured.
+#[derive(Default)]
+struct Orphaned {
+    records: u64,
+    bytes: u64,
+}
+
+pub(super) fn restore(
+    ledger: &Ledger,
+    recovery: &Recovery,
+    options: Vec<QueueOptions>,
+) -> Result<(Vec<Queue>, Vec<Position>), StateError> {
+    let shared = &ledger.shared;
+    let Loaded { batches: rows, cursors, positions, next_numbers } = shared.state.load()?;
+    // Were the journal's directory lost, ids would begin anew below the cursors, and new chunks pass for settled ones.
+    let in_batches = rows.iter().map(|row| row.last);
+    let in_positions = positions.iter().map(|(_, id)| *id);
+    if let Some(known) = cursors.iter().map(|(.., upto)| *upto).chain(in_batches).chain(in_positions).max() {
+        shared.keeper.raise_ids_above(known);
+    }
+    let next_numbers: HashMap<_, _> = next_numbers.into_iter().collect();
+    let cursors: HashMap<_, _> = cursors.into_iter().map(|(output, part, upto)| ((output, part), upto)).collect();
+    let mut batches = Batches::new();
+    for row in rows {
+        let of = (row.output.clone(), row.partition.clone());
+        batches.entry(of).or_default().insert(row.first, (row, Vec::new()));
+    }
+    let queues: Vec<Queue> = options
+        .into_iter()
+        .map(|options| {
+            let next = next_numbers.get(&options.output).copied().unwrap_or(0);
+            Queue::new(options, shared.clone(), next)
+        })
+        .collect();
+    let by_output: HashMap<_, _> = queues.iter().map(|queue| (queue.output().clone(), queue)).collect();
+
+    let mut orphaned: BTreeMap<Arc<str>, Orphaned> = BTreeMap::new();
+    let mut free = Vec::new();
+    let now = shared.now();
+    for (id, meta) in &recovery.chunks {
+        shared.note_positions(*id, meta);
+        let mut needed = 0;
+        for route in &meta.routes {
+            let of = (route.output.clone(), route.partition.clone());
+            let queue = by_output.get(&route.output);
+            let batch = batches.get_mut(&of).and_then(|of| of.range_mut(..=*id).next_back().map(|(_, batch)| batch));
+            if let Some((_, chunks)) = batch.filter(|(row, _)| *id <= row.last) {
+                chunks.push((*id, meta.clone()));
+            } else if cursors.get(&of).is_some_and(|upto| id <= upto) {
+                continue;
+            } else if let Some(queue) = queue {
+                queue.inner.lock().add(&route.partition, (*id, meta.clone()), now);
+            }
+            needed += 1;
+            if queue.is_none() {
+                let held = orphaned.entry(route.output.clone()).or_default();
+                held.records += u64::from(meta.records);
+                held.bytes += super::disk_bytes(meta);
+            }
+        }
+        if needed == 0 {
+            free.push((*id, meta.clone()));
+        } else {
+            shared.need(*id, needed);
+        }
+    }
+    for (output, held) in orphaned {
+        tracing::warn!(
+            output = %output,
+            records = held.records,
+            bytes = held.bytes,
+            "records are kept for an output that is not configured; configure an output of this name to deliver them"
+        );
+    }
+    restore_batches(batches, &by_output, ledger)?;
+    let positions = newest(positions, recovery);
+    shared.give_up(free);
+    for queue in &queues {
+        ledger.add(queue.clone());
+    }
+    Ok((queues, positions))
+}
+
+/// Batches are there again in the order of their closing, with the chunks that are left of them.
+fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledger: &Ledger) -> Result<(), StateError> {
+    let mut all: Vec<_> = batches.into_values().flat_map(BTreeMap::into_values).collect();
+    all.sort_by_key(|(row, _)| row.number);
+    for (mut row, chunks) in all {
+        let Some(queue) = by_output.get(&row.output) else { continue };
+        let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
+        if chunks.is_empty() {
+            tracing::error!(
+                output = %row.output, batch = %row.id, records = row.records,
+                "no chunk of a closed batch is in the journal any more (see quarantine); it is given up"
+            );
+            ledger.shared.state.settle_batch(&row.output, row.id, &[])?;
+            continue;
+        }
+        if records != row.records {
+            tracing::error!(
+                output = %row.output, batch = %row.id, records = row.records, left = records,
+                "a closed batch has lost chunks in the journal (see quarantine); the rest is delivered"
+            );
+            row.records = records;
+            row.bytes = chunks.iter().map(|(_, meta)| meta.body_bytes).sum();
+        }
+        queue.inner.lock().restore(Batch { row, chunks: chunks.into(), restored: true });
+    }
+    Ok(())
+}
+
+/// For each source and key the position of the highest chunk.
+fn newest(kept: Vec<(Position, ChunkId)>, recovery: &Recovery) -> Vec<Position> {
+    let in_journal = recovery.chunks.iter().flat_map(|(id, meta)| meta.positions.iter().map(|p| (p.clone(), *id)));
+    let mut newest: BTreeMap<(Arc<str>, String), (Position, ChunkId)> = BTreeMap::new();
+    for (position, id) in kept.into_iter().chain(in_journal) {
+        let of = (position.source.clone(), position.key.clone());
+        match newest.get_mut(&of) {
+            Some(known) if known.1 > id => {}
+            Some(known) => *known = (position, id),
+            None => {
+                newest.insert(of, (position, id));
+            }
+        }
+    }
+    newest.into_values().map(|(position, _)| position).collect()
+}

@@ -1,0 +1,303 @@
+//! A whole Wharf at work: every room wired to the next, from start to stop.
+//!
+//! Start: lock the data directory, open the state and the journal, load and check every plugin, restore the queues, then let workers
+//! deliver and sources take in. Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
+//! delivered within `grace`; what is left stays on disk. A second signal ends the process at once; nothing is lost either way.
+
+mod lock;
+mod outputs;
+mod replay;
+mod signals;
+mod status;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admin::AdminServer;
+use crate::config::{Config, Faults};
+use crate::dead_letter::DeadLetters;
+use crate::intake::Intake;
+use crate::journal::{Journal, Options, Recovery};
+use crate::output::{Output, OutputHandle};
+use crate::plugin::{HostOptions, PluginHost};
+use crate::queue::Ledger;
+use crate::source::{self, Running, SourceEnded};
+use crate::state::{Opened, State};
+use crate::telemetry::Metrics;
+
+pub use lock::{DataDirLock, LockError};
+pub use outputs::{CheckedOutput, check_outputs};
+use signals::Signals;
+use status::Board;
+
+/// How often the state's snapshot, which a rebuild starts from, is made anew.
+const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
+
+/// Why Wharf ended other than by a stop.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration is wrong in a way that only its plugins could tell.
+    #[error("{0}")]
+    Config(Faults),
+    /// Something else; the message has the cause and the remedy.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn failed(cause: impl std::fmt::Display) -> RunError {
+    RunError::Failed(cause.to_string())
+}
+
+/// Runs until a signal ends it, or every source is at its end and everything is delivered.
+///
+/// # Errors
+/// See [`RunError`].
+pub async fn run(config: Config) -> Result<(), RunError> {
+    let mut signals = Signals::listen().map_err(failed)?;
+    let started = Instant::now();
+    make_folder(&config.data_dir)?;
+    let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
+    let metrics = Metrics::new();
+    let board = Arc::new(Board::new(metrics.clone()));
+    let background = TaskTracker::new();
+    let stop_background = CancellationToken::new();
+    if let Some(admin) = &config.admin {
+        let server = AdminServer::bind(admin.listen).await.map_err(failed)?;
+        tracing::info!(listen = %server.address(), "admin server: /health, /ready, /metrics");
+        let (board, stop) = (Arc::clone(&board), stop_background.clone());
+        background.spawn(async move {
+            if let Err(cause) = server.run(board, stop).await {
+                tracing::error!(%cause, "the admin server ended");
+            }
+        });
+    }
+
+    let host = plugin_host(&config)?;
+    let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
+    let rooms = open_rooms(&config, &metrics).await?;
+    let queues = outputs::queues(&config, &checked, &rooms.ledger, &rooms.recovery).map_err(failed)?;
+    let (queues, positions) = queues;
+    let ledger = rooms.ledger.clone();
+    rooms.journal.start(Box::new(move |group| ledger.committed(group)));
+    let running = outputs::start(&config, &checked, &queues, &rooms, &metrics).await.map_err(failed)?;
+    board.outputs(&config, &checked, running.iter().map(Output::handle).collect(), &rooms.journal);
+    let routes = config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect();
+    let intake =
+        Intake::new(routes, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
+
+    let stop_sources = CancellationToken::new();
+    let sources = start_sources(&config, &intake, &stop_sources)?;
+    background.spawn(crate::dead_letter::replay::run(
+        rooms.dead_letters.clone(),
+        replay::ReplayInto(intake.clone()),
+        stop_background.clone(),
+    ));
+    background.spawn(snapshots(rooms.state.clone(), stop_background.clone()));
+    board.running();
+    tracing::info!(
+        data_dir = %config.data_dir.display(), sources = sources.len(), outputs = running.len(),
+        in_ms = started.elapsed().as_millis(), "Wharf {} is running", env!("CARGO_PKG_VERSION")
+    );
+
+    let handles: Vec<OutputHandle> = running.iter().map(Output::handle).collect();
+    let reason = tokio::select! {
+        signal = signals.next() => Stop::Signal(signal),
+        () = all_ended(sources.as_slice()) => Stop::SourcesEnded,
+    };
+    board.stopping();
+    let stop = stop_everything(Stopping {
+        reason,
+        grace: config.grace,
+        stop_sources,
+        sources,
+        outputs: running,
+        rooms: &rooms,
+        intake,
+    });
+    tokio::select! {
+        left = stop => {
+            let empty = handles.iter().all(OutputHandle::is_empty);
+            if empty {
+                tracing::info!("stopped; everything is delivered");
+            } else {
+                tracing::info!(records_left = left, "stopped; what is left is on disk and is delivered after the next start");
+            }
+        }
+        signal = signals.next() => {
+            tracing::warn!(signal, "a second signal: stopping at once; what is not delivered stays on disk");
+        }
+    }
+    stop_background.cancel();
+    background.close();
+    let _ = tokio::time::timeout(Duration::from_secs(2), background.wait()).await;
+    Ok(())
+}
+
+/// What holds the data.
+struct Rooms {
+    state: State,
+    journal: Journal,
+    ledger: Ledger,
+    dead_letters: DeadLetters,
+    recovery: Recovery,
+}
+
+async fn open_rooms(config: &Config, metrics: &Metrics) -> Result<Rooms, RunError> {
+    let data_dir = config.data_dir.clone();
+    let options = Options {
+        segment_bytes: config.journal.segment_bytes,
+        max_bytes: config.journal.max_bytes,
+        reserve_bytes: config.journal.reserve_bytes,
+    };
+    let opened = tokio::task::spawn_blocking(move || {
+        let (state, opened) = State::open(&data_dir).map_err(failed)?;
+        let (journal, recovery) =
+            Journal::open(&data_dir.join("journal"), &data_dir.join("quarantine"), options).map_err(failed)?;
+        let dead_letters = DeadLetters::open(&data_dir);
+        dead_letters.sweep().map_err(failed)?;
+        Ok::<_, RunError>((state, opened, journal, recovery, dead_letters))
+    });
+    let (state, opened, journal, recovery, dead_letters) = opened.await.map_err(failed)??;
+    report(&opened, &recovery, metrics);
+    let ledger = Ledger::new(journal.clone(), state.clone(), metrics.clone());
+    Ok(Rooms { state, journal, ledger, dead_letters, recovery })
+}
+
+/// Says what opening found, loudly where it was not well.
+fn report(opened: &Opened, recovery: &Recovery, metrics: &Metrics) {
+    match opened {
+        Opened::New => tracing::info!("a new data directory"),
+        Opened::Intact => {}
+        Opened::Rebuilt { reason, set_aside } => tracing::error!(
+            reason, set_aside = ?set_aside,
+            "the state was lost and is rebuilt from its last snapshot and the journal: nothing is lost and no number repeats, \
+             but batches delivered since that snapshot may be delivered again, under new names"
+        ),
+    }
+    for cut in &recovery.cut {
+        tracing::warn!(segment = %cut.segment.display(), offset = cut.offset, bytes = cut.bytes, "a torn tail was cut; nothing in it was acknowledged");
+    }
+    for damaged in &recovery.quarantined {
+        let records = damaged.meta.as_ref().map_or(0, |meta| u64::from(meta.records));
+        metrics.quarantined(records);
+        tracing::error!(file = %damaged.file.display(), records, reason = damaged.reason, "a damaged stretch of the journal was set aside");
+    }
+    if !recovery.chunks.is_empty() {
+        tracing::info!(chunks = recovery.chunks.len(), "the journal holds chunks from before");
+    }
+}
+
+fn plugin_host(config: &Config) -> Result<PluginHost, RunError> {
+    let cache_dir = config.data_dir.join("plugins").join("cache");
+    make_folder(&cache_dir)?;
+    PluginHost::new(HostOptions {
+        cache_dir: Some(cache_dir),
+        max_memory_bytes: config.plugins.max_memory_bytes,
+        cpu_per_call: config.plugins.cpu_per_call,
+        deliver_timeout: config.plugins.deliver_timeout,
+        workers: config.outputs.iter().map(|o| o.workers).sum(),
+    })
+    .map_err(failed)
+}
+
+fn make_folder(path: &Path) -> Result<(), RunError> {
+    std::fs::create_dir_all(path).map_err(|cause| {
+        failed(format!("cannot make {}: {cause}; make it for this user, or set `data_dir`", path.display()))
+    })
+}
+
+fn start_sources(config: &Config, intake: &Intake, stop: &CancellationToken) -> Result<Vec<Running>, RunError> {
+    let start = |source: &crate::config::SourceConfig| {
+        source::spawn(source.clone(), intake.clone(), stop.clone()).map_err(failed)
+    };
+    config.sources.iter().map(start).collect()
+}
+
+/// Done when every source is at its end; never where one goes on for ever. A source that failed counts too: it cannot take in any more,
+/// and the log says why.
+async fn all_ended(sources: &[Running]) {
+    for source in sources {
+        source.wait_ended().await;
+    }
+}
+
+enum Stop {
+    Signal(&'static str),
+    SourcesEnded,
+}
+
+struct Stopping<'a> {
+    reason: Stop,
+    grace: Duration,
+    stop_sources: CancellationToken,
+    sources: Vec<Running>,
+    outputs: Vec<Output>,
+    rooms: &'a Rooms,
+    intake: Intake,
+}
+
+/// Sources, then outputs, then the journal. Gives the records that stay on disk.
+async fn stop_everything(stopping: Stopping<'_>) -> u64 {
+    let deadline = match stopping.reason {
+        Stop::Signal(signal) => {
+            tracing::info!(signal, grace = ?stopping.grace, "stopping: sources first, then what is open is delivered");
+            Some(Instant::now() + stopping.grace)
+        }
+        Stop::SourcesEnded => {
+            tracing::info!("every source is at its end: delivering what is open, then stopping");
+            None
+        }
+    };
+    stopping.stop_sources.cancel();
+    let ended = async {
+        for source in stopping.sources {
+            let name = source.name().to_string();
+            match source.ended().await {
+                SourceEnded::Failed(reason) => tracing::error!(source = name, reason, "a source failed"),
+                SourceEnded::Finished | SourceEnded::Stopped => {}
+            }
+        }
+    };
+    match deadline {
+        None => ended.await,
+        Some(deadline) => {
+            if tokio::time::timeout_at(deadline, ended).await.is_err() {
+                tracing::warn!(
+                    "a source did not stop within the grace time; what it had not acknowledged is not taken in"
+                );
+            }
+        }
+    }
+    stopping.intake.stop();
+    let stops = stopping.outputs.into_iter().map(|output| output.stop(deadline));
+    let left = futures_util::future::join_all(stops).await.into_iter().sum();
+    let (journal, state) = (stopping.rooms.journal.clone(), stopping.rooms.state.clone());
+    let closed = tokio::task::spawn_blocking(move || {
+        journal.close();
+        state.snapshot()
+    });
+    if let Ok(Err(cause)) = closed.await {
+        tracing::warn!(%cause, "the state's snapshot was not written; the last one stays");
+    }
+    left
+}
+
+async fn snapshots(state: State, stop: CancellationToken) {
+    let mut said = false;
+    while stop.run_until_cancelled(tokio::time::sleep(SNAPSHOT_EVERY)).await.is_some() {
+        let state = state.clone();
+        match tokio::task::spawn_blocking(move || state.snapshot()).await {
+            Ok(Err(cause)) if !said => {
+                said = true;
+                tracing::warn!(%cause, "the state's snapshot could not be written; trying again each minute");
+            }
+            Ok(Ok(())) => said = false,
+            _ => {}
+        }
+    }
+}

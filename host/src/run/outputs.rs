@@ -1,0 +1,192 @@
+//! Outputs at start: load and check every plugin, build the queues, start the workers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capability::Services;
+use crate::config::{
+    AwsConfig, Config, Fault, Faults, OutputConfig, S3Grant, check_plugin_config, fault_at, fault_at_plugin,
+};
+use crate::journal::Recovery;
+use crate::output::{Destinations, Output, OutputSetup};
+use crate::plugin::{LoadError, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext};
+use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
+use crate::record::Position;
+use crate::state::StateError;
+use crate::telemetry::Metrics;
+
+use super::Rooms;
+
+/// When neither the operator nor the plugin says when a batch closes.
+const DEFAULT_MAX_BYTES: u64 = 100_000_000;
+const DEFAULT_MAX_AGE: Duration = Duration::from_secs(600);
+
+/// An output whose component is loaded and likes its configuration.
+#[derive(Debug, Clone)]
+pub struct CheckedOutput {
+    /// The component.
+    pub plugin: Plugin,
+    /// What it needs.
+    pub plan: Plan,
+}
+
+/// Loads every output's component and lets it check its configuration; a component that several outputs use is loaded once. Touches no disk, no
+/// network and no destination beyond the component files.
+///
+/// # Errors
+/// Every fault of every output, with its place.
+pub async fn check_outputs(config: &Config, host: &PluginHost) -> Result<Vec<CheckedOutput>, Faults> {
+    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
+    let mut faults = vec![];
+    let mut checked = vec![];
+    for output in &config.outputs {
+        if !loaded.contains_key(&output.plugin) {
+            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
+            loaded.insert(output.plugin.clone(), plugin);
+        }
+        match loaded.get(&output.plugin) {
+            Some(Ok(plugin)) => match check_output(output, plugin).await {
+                Ok(plan) => checked.push(CheckedOutput { plugin: plugin.clone(), plan }),
+                Err(found) => faults.extend(found),
+            },
+            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
+            None => {}
+        }
+    }
+    match Faults::of(faults) {
+        None => Ok(checked),
+        Some(faults) => Err(faults),
+    }
+}
+
+async fn check_output(output: &OutputConfig, plugin: &Plugin) -> Result<Plan, Vec<Fault>> {
+    let faults = check_plugin_config(output, &plugin.descriptor().config_schema);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let context = context(output, Services::detached(output.name.clone()));
+    match plugin.start(context).await {
+        Ok((worker, plan)) => {
+            worker.close().await;
+            let faults = ungranted(output, &plan.s3);
+            if faults.is_empty() { Ok(plan) } else { Err(faults) }
+        }
+        Err(StartError::Config { faults, .. }) => {
+            Err(faults.into_iter().map(|f| fault_at(output, &f.path, f.message)).collect())
+        }
+        Err(error @ StartError::Died { .. }) => Err(vec![fault_at_plugin(output, error.to_string(), None)]),
+    }
+}
+
+fn context(output: &OutputConfig, services: Arc<Services>) -> WorkerContext {
+    WorkerContext {
+        output: output.name.clone(),
+        worker: 0,
+        hostname: hostname(),
+        config: output.config.to_string().into(),
+        services,
+    }
+}
+
+fn explained(error: &LoadError) -> (String, Option<String>) {
+    let help = match error {
+        LoadError::Read { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound => {
+            Some("a relative path begins at the working directory".to_owned())
+        }
+        _ => None,
+    };
+    (error.to_string(), help)
+}
+
+fn built_in(output: &OutputConfig) -> bool {
+    matches!(output.plugin_source(), PluginSource::BuiltIn(_))
+}
+
+/// A built-in component is granted what its configuration names; another one needs it in `grants`.
+fn ungranted(output: &OutputConfig, wanted: &[S3Grant]) -> Vec<Fault> {
+    if built_in(output) {
+        return vec![];
+    }
+    let missing = output.grants.missing(wanted);
+    let fault = |scope: &&S3Grant| {
+        let message = format!(
+            "the plugin wants to write to s3 bucket {:?}, keys {:?}…, and has no grant for it",
+            scope.bucket, scope.key_prefix
+        );
+        let help = format!(
+            "if it may, add to the output: grants: {{ s3: [{{ bucket: {:?}, key_prefix: {:?} }}] }}",
+            scope.bucket, scope.key_prefix
+        );
+        fault_at_plugin(output, message, Some(help))
+    };
+    missing.iter().map(fault).collect()
+}
+
+fn hostname() -> Arc<str> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".into() } else { name.into() }
+}
+
+/// Every output's queue, restored, in the configuration's order; and the sources' positions.
+pub(super) fn queues(
+    config: &Config,
+    checked: &[CheckedOutput],
+    ledger: &Ledger,
+    recovery: &Recovery,
+) -> Result<(Vec<Queue>, Vec<Position>), StateError> {
+    let options = config.outputs.iter().zip(checked).map(|(output, checked)| queue_options(output, &checked.plan));
+    ledger.restore(recovery, options.collect())
+}
+
+fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
+    let batch = &output.batch;
+    QueueOptions {
+        output: output.name.clone(),
+        partition_by_tag: plan.partition_by_tag,
+        limits: BatchLimits {
+            max_bytes: batch.max_bytes.or(plan.max_bytes).unwrap_or(DEFAULT_MAX_BYTES),
+            max_records: batch.max_records.or(plan.max_records).unwrap_or(u64::from(u32::MAX)),
+            max_age: batch.max_age.or(plan.max_age).unwrap_or(DEFAULT_MAX_AGE),
+            record_overhead: plan.record_overhead,
+        },
+        max_bytes: output.queue.max_bytes,
+        when_full: output.queue.when_full,
+    }
+}
+
+/// Starts every output's workers.
+pub(super) async fn start(
+    config: &Config,
+    checked: &[CheckedOutput],
+    queues: &[Queue],
+    rooms: &Rooms,
+    metrics: &Metrics,
+) -> Result<Vec<Output>, String> {
+    let mut destinations = Destinations::default();
+    let mut outputs = vec![];
+    for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
+        let services = Services::new(output.name.clone(), &output.aws, rooms.state.clone(), metrics.clone()).await?;
+        services.grant_s3(if built_in(output) { checked.plan.s3.clone() } else { output.grants.s3.clone() });
+        outputs.push(Output::start(OutputSetup {
+            plugin: checked.plugin.clone(),
+            context: context(output, services),
+            workers: output.workers,
+            queue: queue.clone(),
+            retry: output.retry.clone(),
+            destination: destinations.get(&destination_name(output, &checked.plan)),
+            journal: rooms.journal.clone(),
+            dead_letters: rooms.dead_letters.clone(),
+            metrics: metrics.clone(),
+        }));
+    }
+    Ok(outputs)
+}
+
+/// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output.
+fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
+    let AwsConfig { endpoint, region, .. } = &output.aws;
+    let place = endpoint.as_deref().or(region.as_deref()).unwrap_or("aws");
+    plan.s3.first().map_or_else(|| format!("output {}", output.name), |scope| format!("s3://{}@{place}", scope.bucket))
+}

@@ -1,0 +1,113 @@
+//! What a sender is told.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::{ACCEPT_ENCODING, ALLOW, CONNECTION, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::records::BadRecord;
+use crate::intake::Refused;
+
+/// Why a request was not taken. Nothing of it is kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Denied {
+    /// Not a POST.
+    #[error("records are taken by POST")]
+    Method,
+    /// A content type that is not known.
+    #[error(
+        "content type {0:?} is not known here; send application/json (an object or an array of objects), \
+             application/x-ndjson (an object a line) or text/plain (a text a line)"
+    )]
+    ContentType(String),
+    /// A content encoding that is not known.
+    #[error("content encoding {0:?} is not known here; send gzip, zstd, or none")]
+    ContentEncoding(String),
+    /// A body beyond the limit.
+    #[error("the body{} is larger than {limit} bytes (max_body_bytes); send it in parts", if *.decompressed { ", decompressed," } else { "" })]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+        /// Whether it was within the limit as it was sent.
+        decompressed: bool,
+    },
+    /// A record that is none.
+    #[error("{0}; nothing of this request was taken")]
+    Record(#[from] BadRecord),
+    /// Compressed bytes that cannot be decompressed.
+    #[error("the body is not {encoding}: {cause}")]
+    Encoded {
+        /// gzip or zstd
+        encoding: &'static str,
+        /// The decompressor's words.
+        cause: String,
+    },
+    /// The connection broke inside the body.
+    #[error("the body could not be read: {0}")]
+    Body(String),
+    /// The body did not come.
+    #[error("the body did not go on for {0:?}")]
+    Slow(Duration),
+    /// Too many bytes of requests in memory.
+    #[error("too many requests are in hand; try again")]
+    Busy,
+    /// The intake refuses.
+    #[error("{0}; nothing of this request was taken, send it again")]
+    Refused(Refused),
+    /// A fault of ours.
+    #[error("a fault in Wharf: {0}")]
+    Fault(String),
+}
+
+impl Denied {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        match self {
+            Self::Method => Some((ALLOW, HeaderValue::from_static("POST"))),
+            // RFC 9110, 15.5.16: this is how a server says that it was the encoding.
+            Self::ContentEncoding(_) => Some((ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, identity"))),
+            Self::Busy => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            Self::Refused(refused) => {
+                let after = match refused {
+                    Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after } => *retry_after,
+                    Refused::Failed(_) | Refused::Stopping => Duration::from_secs(5),
+                };
+                // Whole seconds, rounded up: never sooner than was said.
+                let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+                Some((RETRY_AFTER, HeaderValue::from(seconds.max(1))))
+            }
+            // The rest of the body is still on its way.
+            Self::Slow(_) | Self::TooLarge { .. } => Some((CONNECTION, HeaderValue::from_static("close"))),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for Denied {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), Json(json!({ "error": self.to_string() }))).into_response();
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+/// All records of a request are durable.
+pub(crate) fn accepted(records: u32) -> Response {
+    Json(json!({ "accepted": records })).into_response()
+}

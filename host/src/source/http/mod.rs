@@ -1,0 +1,165 @@
+//! Records by HTTP: `POST` to any path.
+//!
+//! A request is all or nothing: its records are one chunk, `200` means that the chunk is on the disk, and after every other
+//! answer nothing of it is kept. `docs/sources.md` has the content types and answers.
+
+mod answer;
+mod body;
+mod json;
+mod records;
+#[cfg(test)]
+mod tests;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method, Request};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use self::answer::{Denied, accepted};
+use self::body::{Encoding, Held, Room};
+use self::records::Format;
+use super::sink::Sink;
+use super::{Running, SourceEnded, SourceError};
+use crate::config::{HttpSourceConfig, SourceConfig};
+use crate::intake::Refused;
+use crate::record::{Chunk, now_ns};
+
+/// Bodies up to this size are read on the spot; larger ones would hold up other requests.
+const READ_ON_THE_SPOT: usize = 64 << 10;
+
+/// No `max_body_bytes` goes beyond this: a request is one chunk, and that has an end.
+const LARGEST: u64 = 1 << 30;
+
+/// How many bodies of the largest size may be in memory at once.
+const LARGEST_AT_ONCE: u64 = 4;
+
+/// Starts listening.
+pub(super) fn spawn(
+    source: &SourceConfig,
+    http: &HttpSourceConfig,
+    sink: Arc<dyn Sink>,
+    shutdown: CancellationToken,
+) -> Result<Running, SourceError> {
+    let name = source.name.clone();
+    let failed = |cause| SourceError::Listen { source_name: name.clone(), address: http.listen, cause };
+    let listener = TcpListener::bind(http.listen).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let limit = http.max_body_bytes.min(LARGEST);
+    let door = Arc::new(Door {
+        name: name.clone(),
+        tag: source.tag.clone(),
+        limit,
+        room: Room::new(limit * LARGEST_AT_ONCE),
+        sink,
+        shutdown: shutdown.clone(),
+    });
+    info!(source = %name, "listening on {address}");
+    let serve = axum::serve(
+        // Answers are small and waited for.
+        listener.tap_io(|connection| drop(connection.set_nodelay(true))),
+        Router::new().fallback(take).with_state(door),
+    )
+    // Requests in hand are still answered.
+    .with_graceful_shutdown(shutdown.cancelled_owned());
+    let mut running = Running::new(name, async move {
+        match serve.await {
+            Ok(()) => SourceEnded::Stopped,
+            Err(e) => SourceEnded::Failed(format!("serving failed: {e}")),
+        }
+    });
+    running.address = Some(address);
+    Ok(running)
+}
+
+struct Door {
+    name: Arc<str>,
+    tag: Arc<str>,
+    limit: u64,
+    room: Room,
+    sink: Arc<dyn Sink>,
+    shutdown: CancellationToken,
+}
+
+async fn take(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    match door.take(request).await {
+        Ok(records) => accepted(records),
+        Err(denied) => {
+            debug!(source = %door.name, "a request was not taken: {denied}");
+            if let Denied::Record(_) = denied {
+                door.sink.count_discarded(&door.name, "invalid", 1);
+            }
+            denied.into_response()
+        }
+    }
+}
+
+impl Door {
+    /// Takes a request's records; how many they were.
+    async fn take(&self, request: Request<Body>) -> Result<u32, Denied> {
+        let (head, body) = request.into_parts();
+        if head.method != Method::POST {
+            return Err(Denied::Method);
+        }
+        let format = format(&head.headers)?;
+        let encoding = Encoding::of(&head.headers)?;
+        if self.shutdown.is_cancelled() {
+            return Err(Denied::Refused(Refused::Stopping));
+        }
+        let mut held = self.room.hold();
+        let bytes = body::read(body, &head.headers, self.limit, &mut held).await?;
+        // Held until the chunk is durable: it is in memory as long.
+        let (chunk, _held) = self.chunk(format, encoding, bytes, held).await?;
+        let Some(chunk) = chunk else { return Ok(0) };
+        let records = chunk.meta().records;
+        let durable = self.sink.try_enqueue(chunk).map_err(Denied::Refused)?;
+        durable.await.map_err(Denied::Refused)?;
+        Ok(records)
+    }
+
+    async fn chunk(
+        &self,
+        format: Format,
+        encoding: Encoding,
+        bytes: Vec<u8>,
+        mut held: Held,
+    ) -> Result<(Option<Chunk>, Held), Denied> {
+        let (tag, limit, on_the_spot) = (self.tag.clone(), self.limit, bytes.len() <= READ_ON_THE_SPOT);
+        let read = move || {
+            let bytes = body::decompress(encoding, bytes, limit, &mut held)?;
+            Ok((records::read(format, &tag, now_ns(), &bytes)?, held))
+        };
+        if on_the_spot && encoding == Encoding::Identity {
+            return read();
+        }
+        tokio::task::spawn_blocking(read).await.map_err(|fault| Denied::Fault(fault.to_string()))?
+    }
+}
+
+/// How the headers say that the body is to be read.
+fn format(headers: &HeaderMap) -> Result<Format, Denied> {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(Format::Text) };
+    let value = String::from_utf8_lossy(value.as_bytes());
+    let kind = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match kind.as_str() {
+        "application/json" => Ok(Format::Json),
+        "application/x-ndjson"
+        | "application/ndjson"
+        | "application/jsonl"
+        | "application/x-jsonlines"
+        | "application/jsonlines"
+        | "application/json-lines"
+        | "application/x-jsonl" => Ok(Format::JsonLines),
+        "text/plain" | "" => Ok(Format::Text),
+        _ => Err(Denied::ContentType(kind)),
+    }
+}

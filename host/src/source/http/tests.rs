@@ -1,0 +1,289 @@
+//! Requests over real sockets.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{HttpSourceConfig, SourceConfig, SourceKind};
+use crate::intake::Refused;
+use crate::record::BodyKind;
+use crate::source::testing::{FakeSink, eventually};
+use crate::source::{Running, SourceEnded, SourceError, spawn_into};
+
+struct Server {
+    running: Running,
+    shutdown: CancellationToken,
+    address: SocketAddr,
+    sink: Arc<FakeSink>,
+}
+
+fn config(listen: SocketAddr, max_body_bytes: u64) -> SourceConfig {
+    let kind = SourceKind::Http(HttpSourceConfig { listen, max_body_bytes });
+    SourceConfig { name: "web".into(), tag: "web.tag".into(), kind }
+}
+
+impl Server {
+    fn start() -> Self {
+        let (sink, shutdown) = (FakeSink::new(), CancellationToken::new());
+        let source = config("127.0.0.1:0".parse().unwrap(), 1 << 20);
+        let running = spawn_into(&source, Arc::new(sink.clone()), shutdown.clone()).unwrap();
+        let address = running.address().unwrap();
+        Self { running, shutdown, address, sink }
+    }
+
+    /// One request on a connection of its own.
+    async fn post(&self, headers: &[&str], body: impl AsRef<[u8]>) -> Answer {
+        Client::connect(self.address).await.request("POST", headers, body.as_ref()).await
+    }
+
+    async fn stop(self) {
+        self.shutdown.cancel();
+        assert_eq!(self.running.ended().await, SourceEnded::Stopped);
+    }
+}
+
+struct Client(TcpStream);
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+    fn error(&self) -> String {
+        let body: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+        body["error"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Client {
+    async fn connect(address: SocketAddr) -> Self {
+        Self(TcpStream::connect(address).await.unwrap())
+    }
+
+    async fn request(&mut self, method: &str, headers: &[&str], body: &[u8]) -> Answer {
+        let mut request = format!("{method} /any/path?x=1 HTTP/1.1\r\nHost: wharf\r\n");
+        for header in headers {
+            request += &format!("{header}\r\n");
+        }
+        request += &format!("Content-Length: {}\r\n\r\n", body.len());
+        self.0.write_all(request.as_bytes()).await.unwrap();
+        // A server that has answered already need not read it.
+        let _ = self.0.write_all(body).await;
+        self.answer().await
+    }
+
+    async fn answer(&mut self) -> Answer {
+        let mut bytes = Vec::new();
+        let (head, length) = loop {
+            assert!(self.0.read_buf(&mut bytes).await.unwrap() > 0, "closed: {}", String::from_utf8_lossy(&bytes));
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            if let Some((head, _)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+                break (head.to_owned(), length.parse::<usize>().unwrap());
+            }
+        };
+        while bytes.len() < head.len() + 4 + length {
+            assert!(self.0.read_buf(&mut bytes).await.unwrap() > 0);
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = String::from_utf8(bytes.split_off(head.len() + 4)).unwrap();
+        Answer { status, head, body }
+    }
+}
+
+const JSON: &str = "Content-Type: application/json; charset=utf-8";
+const NDJSON: &str = "Content-Type: application/x-ndjson";
+const TEXT: &str = "Content-Type: text/plain";
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn every_content_type_is_taken_as_what_it_says() {
+    let server = Server::start();
+    for (headers, body, accepted) in [
+        (vec![JSON], "{\"a\": 1.0}", 1),
+        (vec![JSON], "[{\"b\":1},\n{\"c\":\n2}]", 2),
+        (vec![NDJSON], "{\"d\":1}\n{\"e\":2}\n", 2),
+        (vec!["content-type: application/jsonlines"], "{\"f\":1}", 1),
+        (vec![TEXT], "plain\n\nlines", 3),
+        (vec![], "without a type\n", 1),
+        (vec![JSON], "[]", 0),
+        (vec![TEXT], "", 0),
+    ] {
+        let answer = server.post(&headers, body).await;
+        assert_eq!(
+            (answer.status, answer.body.as_str()),
+            (200, format!("{{\"accepted\":{accepted}}}").as_str()),
+            "{body}"
+        );
+    }
+    let expected = [
+        "{\"a\": 1.0}",
+        "{\"b\":1}",
+        "{\"c\":2}",
+        "{\"d\":1}",
+        "{\"e\":2}",
+        "{\"f\":1}",
+        "plain",
+        "",
+        "lines",
+        "without a type",
+    ];
+    assert_eq!(server.sink.lines(), expected);
+    let kinds = server.sink.kinds();
+    assert_eq!(kinds, [[BodyKind::Json; 4].as_slice(), &[BodyKind::Text; 2]].concat());
+    assert!(server.sink.chunks().iter().all(|chunk| &*chunk.meta().tag == "web.tag"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn compressed_bodies_are_taken() {
+    let server = Server::start();
+    let lines = "{\"a\":1}\n".repeat(10_000);
+    let answer = server.post(&[NDJSON, "Content-Encoding: gzip"], gzip(lines.as_bytes())).await;
+    assert_eq!(answer.body, "{\"accepted\":10000}");
+    let zstd = zstd::encode_all(lines.as_bytes(), 3).unwrap();
+    let answer = server.post(&[NDJSON, "Content-Encoding: zstd"], zstd).await;
+    assert_eq!(answer.body, "{\"accepted\":10000}");
+    assert_eq!(server.sink.lines().len(), 20_000);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
+    let server = Server::start();
+    let big = " ".repeat((1 << 20) + 1);
+    for (headers, body, status, says) in [
+        (vec![NDJSON], b"{}\n{\"a\":nope}\n".to_vec(), 400, "record 2, byte 8 of the body: a value should be here"),
+        (vec![JSON], b"[{},7]".to_vec(), 400, "record 2, byte 4"),
+        (vec![JSON], vec![], 400, "the body is empty"),
+        (vec![TEXT, "Content-Encoding: gzip"], b"no gzip".to_vec(), 400, "not gzip"),
+        (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send gzip, zstd, or none"),
+        (vec!["Content-Type: application/x-www-form-urlencoded"], b"a=b".to_vec(), 415, "application/x-ndjson"),
+        (vec![TEXT], big.clone().into_bytes(), 413, "larger than 1048576 bytes"),
+        (vec![TEXT, "Content-Encoding: gzip"], gzip(big.as_bytes()), 413, "decompressed, is larger"),
+    ] {
+        let answer = server.post(&headers, body).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(answer.error().contains(says), "{answer:?}");
+    }
+    assert_eq!(server.sink.handed_in(), 0);
+    assert_eq!(server.sink.discarded("invalid"), 3);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_methods_are_told_which_one_is_taken() {
+    let server = Server::start();
+    for method in ["GET", "PUT", "DELETE"] {
+        let answer = Client::connect(server.address).await.request(method, &[], b"").await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    }
+    let answer = server.post(&[TEXT, "Content-Encoding: br"], "x").await;
+    assert_eq!(answer.header("accept-encoding"), Some("gzip, zstd, identity"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_without_a_length_is_held_to_the_limit() {
+    let server = Server::start();
+    let mut client = Client::connect(server.address).await;
+    let head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    client.0.write_all(head.as_bytes()).await.unwrap();
+    let part = [b"10000\r\n".as_slice(), &vec![b'x'; 0x10000], b"\r\n"].concat();
+    for _ in 0..17 {
+        let _ = client.0.write_all(&part).await;
+    }
+    assert_eq!(client.answer().await.status, 413);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_room_is_503_with_the_time_to_wait() {
+    let server = Server::start();
+    for (refused, after) in [
+        (Refused::Full { what: "output x".into(), retry_after: Duration::from_millis(1500) }, "2"),
+        (Refused::DiskFull { retry_after: Duration::ZERO }, "1"),
+    ] {
+        server.sink.refuse_next(refused.clone());
+        let answer = server.post(&[TEXT], "x").await;
+        assert_eq!((answer.status, answer.header("retry-after")), (503, Some(after)));
+        assert!(answer.error().contains(&refused.to_string()));
+        // Also when that comes out only later.
+        server.sink.fail_next(refused);
+        assert_eq!(server.post(&[TEXT], "x").await.status, 503);
+    }
+    assert!(server.sink.chunks().is_empty());
+    assert_eq!(server.post(&[TEXT], "x").await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_answer_waits_until_the_records_are_durable_also_when_stopping() {
+    let server = Server::start();
+    server.sink.allow(0);
+    let mut client = Client::connect(server.address).await;
+    client.0.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nline").await.unwrap();
+    eventually("the chunk is under way", || (server.sink.handed_in() == 1).then_some(())).await;
+    server.shutdown.cancel();
+    assert!(client.0.try_read(&mut [0; 1]).is_err(), "answered before the record was durable");
+    server.sink.allow(1);
+    assert_eq!(client.answer().await.status, 200);
+    assert_eq!(server.running.ended().await, SourceEnded::Stopped);
+    assert_eq!(server.sink.lines(), ["line"]);
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_and_many_connections_are_served() {
+    let server = Server::start();
+    let clients = (0..50).map(|n| {
+        let address = server.address;
+        tokio::spawn(async move {
+            let mut client = Client::connect(address).await;
+            for request in 0..20 {
+                let answer = client.request("POST", &[TEXT], format!("{n}-{request}").as_bytes()).await;
+                assert_eq!(answer.status, 200);
+                // A mistake does not end the connection.
+                assert_eq!(client.request("POST", &[JSON], b"{").await.status, 400);
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+    let mut lines = server.sink.lines();
+    lines.sort();
+    let mut expected: Vec<String> =
+        (0..50).flat_map(|n| (0..20).map(move |request| format!("{n}-{request}"))).collect();
+    expected.sort();
+    assert_eq!(lines, expected);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_an_error_at_the_start() {
+    let server = Server::start();
+    let source = config(server.address, 1000);
+    let error = spawn_into(&source, Arc::new(FakeSink::new()), CancellationToken::new()).unwrap_err();
+    assert!(matches!(&error, SourceError::Listen { .. }));
+    assert!(error.to_string().contains(&format!("listening on {} failed", server.address)), "{error}");
+    server.stop().await;
+}

@@ -1,0 +1,49 @@
+//! Where sources hand chunks in: the [`Intake`], seen through the few calls that a source makes, so that tests can stand in for it.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::intake::{Intake, Refused};
+use crate::record::{Chunk, Position};
+
+/// A future that a source holds on to.
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Ends when the chunk is on the disk, or says why it is not.
+pub(crate) type Durable = Later<'static, Result<(), Refused>>;
+
+/// What a source asks of the intake. See the methods of the same names there.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Hands a chunk in, waiting for room.
+    fn enqueue(&self, chunk: Chunk) -> Later<'_, Result<Durable, Refused>>;
+    /// Hands a chunk in, or says that there is no room.
+    fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused>;
+    /// The positions of a source as they were at start.
+    fn positions(&self, source: &str) -> Vec<Position>;
+    /// Forgets positions.
+    fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()>;
+    /// Counts records that lost a part, or were refused for good.
+    fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
+}
+
+impl Sink for Intake {
+    fn enqueue(&self, chunk: Chunk) -> Later<'_, Result<Durable, Refused>> {
+        Box::pin(async move {
+            let ticket = Intake::enqueue(self, chunk).await?;
+            Ok(Box::pin(ticket.durable()) as Durable)
+        })
+    }
+    fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused> {
+        let ticket = Intake::try_enqueue(self, chunk)?;
+        Ok(Box::pin(ticket.durable()))
+    }
+    fn positions(&self, source: &str) -> Vec<Position> {
+        Intake::positions(self, source)
+    }
+    fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
+        Box::pin(Intake::forget(self, source, keys))
+    }
+    fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
+        Intake::count_discarded(self, source, reason, records);
+    }
+}

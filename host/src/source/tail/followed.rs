@@ -1,0 +1,269 @@
+//! One file that is followed, by its open handle: whatever becomes of its name, what is written to it is read to its end.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
+use super::position::FilePosition;
+use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
+use crate::source::lines::{Taken, take_lines};
+
+/// How much is read at a time, and so how large a chunk becomes.
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+
+/// Most positions of other files that a chunk carries besides its own.
+const MOST_OTHERS: usize = 64;
+
+/// What all files of a source have in common.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) source: Arc<str>,
+    pub(crate) tag: Arc<str>,
+    pub(crate) max_line: usize,
+    /// A place to read into.
+    pub(crate) buffer: Vec<u8>,
+    /// Positions of files whose old content is left out, by `read_from: end` at the first start: they are to be kept though
+    /// those files give no records yet. They go with the next chunks.
+    pub(crate) unrecorded: Vec<Position>,
+}
+
+/// A file and how far it was read.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    /// Where it was last seen.
+    pub(crate) path: PathBuf,
+    /// Which file it is.
+    pub(crate) id: FileId,
+    /// Whether there may be something to read.
+    pub(crate) ready: bool,
+    /// Since when it has not been found under any name that matches, or not under the name that it had.
+    pub(crate) moved: Option<Moved>,
+    file: File,
+    fingerprint: Fingerprint,
+    offset: u64,
+    skipping: bool,
+    /// Whether it begins anew, and zeros at its beginning are a hole: a writer that does not append goes on, after a
+    /// truncation, where it was.
+    hole: bool,
+    /// Size and time of change at the last look.
+    seen: (u64, i64, i64),
+    grew: Instant,
+    /// How much the next read asks for: more than a block only inside a line that is longer.
+    want: usize,
+}
+
+/// What rotation did to a file's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// It has another name that matches: it stays, but its last line will not be completed any more.
+    Renamed(Instant),
+    /// It has no name that matches, or none at all: it is let go of at its end.
+    Away(Instant),
+}
+
+/// What a look at a file gave.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Records, with the position behind them.
+    pub(crate) chunk: Option<Chunk>,
+    /// Whether there is more to read at once.
+    pub(crate) more: bool,
+    /// Lines that were too long.
+    pub(crate) cut: u64,
+    /// It was truncated or written anew.
+    pub(crate) restarted: Option<Restarted>,
+}
+
+/// What is at a file's end.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// There is more to read first.
+    Grown,
+    /// Everything is taken; here is the last line, if it was there without its end.
+    Reached(Option<Chunk>),
+}
+
+/// A file that begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Restarted {
+    /// How far it had been read.
+    pub(crate) offset: u64,
+    /// Bytes behind that which had been seen and were not read.
+    pub(crate) unread: u64,
+}
+
+impl Followed {
+    /// Opens a file, to be read from its beginning.
+    pub(crate) fn open(path: &Path) -> io::Result<(Self, Metadata)> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let fingerprint = Fingerprint::take(&file, FINGERPRINT_BYTES)?;
+        let followed = Self {
+            path: path.to_owned(),
+            id: FileId::of(&metadata),
+            ready: true,
+            moved: None,
+            file,
+            fingerprint,
+            offset: 0,
+            skipping: false,
+            hole: false,
+            seen: (0, 0, 0),
+            grew: Instant::now(),
+            want: BLOCK_BYTES,
+        };
+        Ok((followed, metadata))
+    }
+
+    /// Whether this is the file that the position is of.
+    pub(crate) fn is_of(&self, position: &FilePosition) -> io::Result<bool> {
+        position.fingerprint.matches(&self.file)
+    }
+
+    /// Goes on where the position says.
+    pub(crate) fn resume(&mut self, position: &FilePosition) {
+        self.offset = position.offset;
+        self.skipping = position.skipping;
+    }
+
+    /// Goes on at the file's present end. A line that is being written there is taken from where it is.
+    pub(crate) fn skip_to(&mut self, end: u64) {
+        self.offset = end;
+    }
+
+    /// The position behind the last whole line that was taken.
+    pub(crate) fn position(&self) -> FilePosition {
+        FilePosition {
+            id: self.id,
+            fingerprint: self.fingerprint,
+            offset: self.offset,
+            skipping: self.skipping,
+            path: self.path.to_string_lossy().into_owned(),
+            at: now_ns() / 1_000_000_000,
+        }
+    }
+
+    /// Reads at most one block.
+    pub(crate) fn look(&mut self, common: &mut Common) -> io::Result<Look> {
+        self.ready = false;
+        let mut look = Look::default();
+        let metadata = self.file.metadata()?;
+        let now = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+        if now == self.seen {
+            return Ok(look);
+        }
+        if metadata.len() < self.offset {
+            look.restarted = Some(self.restart()?);
+        }
+        let read = self.read_block(&mut common.buffer)?;
+        // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
+        if !self.fingerprint.matches(&self.file)? {
+            look.restarted = Some(self.restart()?);
+            look.more = true;
+            self.ready = true;
+            return Ok(look);
+        }
+        if self.fingerprint.is_short() {
+            self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
+        }
+        let end = self.offset + read as u64;
+        if end > self.seen.0 || look.restarted.is_some() {
+            self.grew = Instant::now();
+        }
+        look.more = end < metadata.len();
+        // What was not read must not count as seen.
+        self.seen = if look.more { (end, 0, 0) } else { now };
+        self.ready = look.more;
+        let mut chunk = ChunkBuilder::new(BodyKind::Text, common.tag.clone());
+        let mut block = common.buffer.get(..read).unwrap_or_default();
+        if self.hole {
+            let zeros = block.iter().take_while(|byte| **byte == 0).count();
+            block = block.get(zeros..).unwrap_or_default();
+            self.offset += zeros as u64;
+            self.hole = block.is_empty();
+        }
+        let taken = take_lines(&mut chunk, now_ns(), block, common.max_line, self.skipping);
+        self.took(&taken, block.len(), common.max_line);
+        look.cut = taken.cut;
+        look.chunk = self.close(chunk, common);
+        Ok(look)
+    }
+
+    /// Takes a last line that has no end, once nobody will write one.
+    pub(crate) fn end(&mut self, common: &mut Common) -> io::Result<End> {
+        let metadata = self.file.metadata()?;
+        if (metadata.len(), metadata.mtime(), metadata.mtime_nsec()) != self.seen {
+            return Ok(End::Grown);
+        }
+        let read = self.read_block(&mut common.buffer)?;
+        let line = common.buffer.get(..read).unwrap_or_default();
+        if memchr::memchr(b'\n', line).is_some() {
+            return Ok(End::Grown);
+        }
+        let mut chunk = ChunkBuilder::new(BodyKind::Text, common.tag.clone());
+        if !line.is_empty() && !self.skipping {
+            chunk.push(now_ns(), line);
+            self.offset += read as u64;
+        }
+        Ok(End::Reached(self.close(chunk, common)))
+    }
+
+    /// When it last grew, or was moved if that was later.
+    pub(crate) fn quiet_since(&self) -> Instant {
+        match self.moved {
+            Some(Moved::Renamed(at) | Moved::Away(at)) => at.max(self.grew),
+            None => self.grew,
+        }
+    }
+
+    /// Whether the file has no name any more.
+    pub(crate) fn is_deleted(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() == 0)
+    }
+
+    fn read_block(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        if buffer.len() < self.want {
+            buffer.resize(self.want, 0);
+        }
+        read_full(&self.file, buffer.get_mut(..self.want).unwrap_or_default(), self.offset)
+    }
+
+    fn took(&mut self, taken: &Taken, read: usize, max_line: usize) {
+        self.offset += taken.bytes as u64;
+        self.skipping = taken.skipping;
+        let whole_block_is_one_line = taken.bytes == 0 && read == self.want;
+        self.want = if whole_block_is_one_line {
+            // One byte more than the longest line: then it either ends or is too long.
+            self.want.saturating_mul(2).min(max_line.saturating_add(1)).max(BLOCK_BYTES)
+        } else {
+            BLOCK_BYTES
+        };
+    }
+
+    fn close(&self, mut chunk: ChunkBuilder, common: &mut Common) -> Option<Chunk> {
+        if !chunk.is_empty() {
+            let position = self.position();
+            let key = position.id.key();
+            common.unrecorded.retain(|other| other.key != key);
+            let others = common.unrecorded.len().min(MOST_OTHERS);
+            common.unrecorded.drain(..others).for_each(|other| chunk.position(other));
+            chunk.position(Position { source: common.source.clone(), key, value: position.encode() });
+        }
+        chunk.finish()
+    }
+
+    fn restart(&mut self) -> io::Result<Restarted> {
+        let restarted = Restarted { offset: self.offset, unread: self.seen.0.saturating_sub(self.offset) };
+        self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
+        self.offset = 0;
+        self.skipping = false;
+        self.hole = true;
+        self.seen = (0, 0, 0);
+        self.want = BLOCK_BYTES;
+        Ok(restarted)
+    }
+}

@@ -1,0 +1,277 @@
+//! The thread of a tail source: looks for files, reads them in turn, hands chunks in.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::absent::Absent;
+use super::followed::{BLOCK_BYTES, Common, End, Followed, Look, Moved};
+use super::patterns::Patterns;
+use super::position::FilePosition;
+use super::watch::Watch;
+use crate::config::{SourceConfig, TailConfig};
+use crate::record::Chunk;
+use crate::source::lane::{Lane, Stopping};
+use crate::source::sink::Sink;
+
+/// How often every file is looked at though nothing was heard of it: what finds growth where inotify does not work.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Pause behind a round that read everything there was, so that a trickle becomes chunks of more than a line.
+const PACE: Duration = Duration::from_millis(5);
+
+/// No `max_line_bytes` goes beyond this: a line is in memory as a whole, and a chunk must hold it.
+const LONGEST_LINE: usize = 1 << 30;
+
+pub(super) struct Reader {
+    pub(super) common: Common,
+    pub(super) patterns: Patterns,
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) watch: Option<Watch>,
+    pub(super) files: Vec<Followed>,
+    pub(super) absent: Absent,
+    /// Whether files that are new are left out as far as they go.
+    pub(super) leave_out_old: bool,
+    pub(super) runtime: Handle,
+    warned: HashSet<(PathBuf, String)>,
+    lane: Lane,
+    shutdown: CancellationToken,
+    refresh_interval: Duration,
+    rotate_wait: Duration,
+}
+
+impl Reader {
+    /// Needs to be called within a runtime.
+    pub(super) fn new(
+        source: &SourceConfig,
+        tail: &TailConfig,
+        patterns: Patterns,
+        sink: Arc<dyn Sink>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let name = &source.name;
+        let watch = Watch::new().inspect_err(|e| {
+            warn!(source = %name, "inotify is not to be had ({e}): files are looked at every {POLL:?} instead; \
+                  fs.inotify.max_user_instances may be too low");
+        });
+        let mut reader = Self {
+            common: Common {
+                source: name.clone(),
+                tag: source.tag.clone(),
+                max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
+                buffer: vec![0; BLOCK_BYTES],
+                unrecorded: Vec::new(),
+            },
+            patterns,
+            watch: watch.ok(),
+            files: Vec::new(),
+            absent: Absent::default(),
+            leave_out_old: false,
+            runtime: Handle::current(),
+            warned: HashSet::new(),
+            lane: Lane::new(name.clone(), sink.clone(), shutdown.clone()),
+            sink,
+            shutdown,
+            refresh_interval: tail.refresh_interval.max(PACE),
+            rotate_wait: tail.rotate_wait,
+        };
+        let positions = reader.sink.positions(name);
+        reader.leave_out_old = positions.is_empty() && !tail.read_from_beginning;
+        for position in positions {
+            match FilePosition::decode(&position.key, &position.value) {
+                Ok(there) => reader.absent.insert(there),
+                Err(why) => {
+                    warn!(source = %name, "position {:?} is damaged ({why}): its file is read from its beginning", position.key);
+                }
+            }
+        }
+        reader
+    }
+
+    /// Reads until the source is stopped.
+    pub(super) fn run(mut self) {
+        let runtime = self.runtime.clone();
+        let _stopping = self.follow();
+        // What is under way was handed in: it becomes durable, or is read again by the next start.
+        let _ = runtime.block_on(self.lane.drain());
+    }
+
+    fn follow(&mut self) -> Result<(), Stopping> {
+        self.scan();
+        self.find_moved();
+        self.leave_out_old = false;
+        let mut scan_due = Instant::now() + self.refresh_interval;
+        let mut scan_earliest = Instant::now();
+        let mut poll_due = Instant::now() + POLL;
+        let mut names_changed = false;
+        while !self.shutdown.is_cancelled() {
+            names_changed |= self.take_events();
+            let now = Instant::now();
+            if now >= scan_due || (names_changed && now >= scan_earliest) {
+                names_changed = false;
+                self.scan();
+                self.forget_expired();
+                // Where a scan is dear and names change often, most of the time still goes into reading.
+                scan_earliest = Instant::now() + 10 * now.elapsed();
+                scan_due = Instant::now() + self.refresh_interval;
+            }
+            if now >= poll_due {
+                self.files.iter_mut().for_each(|file| file.ready = true);
+                poll_due = now + POLL;
+            }
+            self.round()?;
+            self.part_with_moved()?;
+            if !self.files.iter().any(|file| file.ready) {
+                let until = if names_changed { scan_earliest } else { scan_due.min(poll_due) };
+                self.wait(until)?;
+            }
+        }
+        Err(Stopping)
+    }
+
+    /// One block of each file that has one.
+    fn round(&mut self) -> Result<(), Stopping> {
+        for n in 0..self.files.len() {
+            let Some(file) = self.files.get_mut(n).filter(|file| file.ready) else { continue };
+            match file.look(&mut self.common) {
+                Ok(look) => {
+                    self.tell(n, &look);
+                    self.hand_in(look.chunk)?;
+                }
+                Err(e) => {
+                    let path = file.path.clone();
+                    self.warn_once(&path, &format!("reading failed: {e}; it is tried again"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, n: usize, look: &Look) {
+        let Some(path) = self.files.get(n).map(|file| file.path.clone()) else { return };
+        if let Some(restarted) = look.restarted {
+            warn!(source = %self.common.source,
+                  "{} was truncated or written anew after {} bytes of it were read: it is read from its beginning",
+                  path.display(), restarted.offset);
+            if restarted.unread > 0 {
+                warn!(source = %self.common.source, "{}: {} bytes were gone before they could be read",
+                      path.display(), restarted.unread);
+                // How many records they were is not to be known; at least one.
+                self.sink.count_discarded(&self.common.source, "truncated", 1);
+            }
+        }
+        if look.cut > 0 {
+            self.sink.count_discarded(&self.common.source, "line_too_long", look.cut);
+            let limit = self.common.max_line;
+            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_bytes) and are cut there"));
+        }
+    }
+
+    fn hand_in(&mut self, chunk: Option<Chunk>) -> Result<(), Stopping> {
+        let Some(chunk) = chunk else { return Ok(()) };
+        self.runtime.block_on(self.lane.hand_in(chunk))
+    }
+
+    /// Lets go of files that were moved away or deleted, at their end and some time after their last growth.
+    fn part_with_moved(&mut self) -> Result<(), Stopping> {
+        let mut deleted = Vec::new();
+        let mut n = 0;
+        while let Some(file) = self.files.get_mut(n) {
+            let (Some(moved), true) = (file.moved, file.quiet_since().elapsed() >= self.rotate_wait) else {
+                n += 1;
+                continue;
+            };
+            let last = match file.end(&mut self.common) {
+                Ok(End::Grown) => {
+                    file.ready = true;
+                    n += 1;
+                    continue;
+                }
+                Ok(End::Reached(last)) => last,
+                Err(e) => {
+                    warn!(source = %self.common.source, "{}: its last line could not be read: {e}", file.path.display());
+                    None
+                }
+            };
+            if let Moved::Renamed(_) = moved {
+                file.moved = None;
+                n += 1;
+            } else {
+                let file = self.files.swap_remove(n);
+                info!(source = %self.common.source, "{} is read to its end and let go of", file.path.display());
+                if file.is_deleted().unwrap_or(false) {
+                    deleted.push(file);
+                } else {
+                    self.absent.insert(file.position());
+                }
+            }
+            self.hand_in(last)?;
+        }
+        if !deleted.is_empty() {
+            // Its position must not come after it is forgotten; and while the file is open, no other gets its inode.
+            self.runtime.block_on(self.lane.drain())?;
+            let keys = deleted.iter().map(|file| file.id.key()).collect();
+            self.runtime.block_on(self.sink.forget(&self.common.source, keys));
+        }
+        Ok(())
+    }
+
+    fn forget_expired(&mut self) {
+        let keys = self.absent.expired(Instant::now(), crate::record::now_ns() / 1_000_000_000);
+        if !keys.is_empty() {
+            info!(source = %self.common.source, "positions of {} files that are gone are forgotten", keys.len());
+            self.runtime.block_on(self.sink.forget(&self.common.source, keys));
+        }
+    }
+
+    /// Takes what the watch has heard; whether names changed.
+    fn take_events(&mut self) -> bool {
+        let Some(watch) = &mut self.watch else { return false };
+        let events = watch.take();
+        if !events.changed.is_empty() {
+            for file in &mut self.files {
+                file.ready |= events.changed.contains(&file.path);
+            }
+        }
+        events.names
+    }
+
+    /// Waits until there may be something to do, at the latest until `until`.
+    fn wait(&mut self, until: Instant) -> Result<(), Stopping> {
+        let runtime = self.runtime.clone();
+        runtime.block_on(async {
+            self.lane.reap().await?;
+            tokio::select! {
+                () = self.shutdown.cancelled() => return Err(Stopping),
+                () = tokio::time::sleep(PACE) => {}
+            }
+            let event = async {
+                match &self.watch {
+                    Some(watch) => watch.wait().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.shutdown.cancelled() => Err(Stopping),
+                () = tokio::time::sleep_until(until.into()) => Ok(()),
+                () = event => Ok(()),
+            }
+        })
+    }
+
+    /// Warns, but not twice of the same.
+    pub(super) fn warn_once(&mut self, path: &Path, what: &str) {
+        // Bounded: many files that fail for ever warn again now and then.
+        if self.warned.len() > 10_000 {
+            self.warned.clear();
+        }
+        if self.warned.insert((path.to_owned(), what.to_owned())) {
+            warn!(source = %self.common.source, "{}: {what}", path.display());
+        }
+    }
+}
