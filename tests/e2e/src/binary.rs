@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, bail, ensure};
+use wharf_task_kit::repository;
 
 /// The binary under test: `WHARF_BIN`, or the workspace's own, brought up to date once a process. Cargo's lock keeps
 /// processes that do this at the same time apart.
@@ -19,12 +20,6 @@ pub fn wharf_binary() -> anyhow::Result<&'static Path> {
     }
 }
 
-/// The folder of this workspace.
-#[must_use]
-pub fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
-}
-
 fn find_or_build() -> anyhow::Result<PathBuf> {
     if let Some(binary) = std::env::var_os("WHARF_BIN") {
         let binary = PathBuf::from(binary);
@@ -35,14 +30,15 @@ fn find_or_build() -> anyhow::Result<PathBuf> {
     let output = Command::new(cargo)
         // `--workspace` gives dependencies the features that `cargo test --workspace` gave them: nothing is built twice.
         .args(["build", "--quiet", "--workspace", "--bin", "wharf", "--message-format=json-render-diagnostics"])
-        .current_dir(workspace())
+        .current_dir(repository())
         .output()
         .context("running cargo build failed")?;
     ensure!(output.status.success(), "building wharf failed:\n{}", String::from_utf8_lossy(&output.stderr));
     let messages = String::from_utf8_lossy(&output.stdout);
-    let executable = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(|message| {
-        let named = message["reason"] == "compiler-artifact" && message["target"]["name"] == "wharf";
-        named.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
-    });
+    let executable =
+        messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(|message| {
+            let named = message["reason"] == "compiler-artifact" && message["target"]["name"] == "wharf";
+            named.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
+        });
     executable.context("cargo built wharf, but names no binary")
 }

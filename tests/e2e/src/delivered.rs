@@ -1,16 +1,17 @@
 //! What an S3 server holds, read as lines, and the promises about it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use anyhow::{Context as _, ensure};
-use wharf_local_aws::S3;
+use wharf_local_aws::{Object, S3};
 
 /// All objects below a key prefix, as JSON lines.
 #[derive(Debug, Clone, Default)]
 pub struct Delivered {
     /// By key; by index, where the key ends in one.
-    pub objects: Vec<DeliveredObject>,
+    pub objects: Vec<Arc<DeliveredObject>>,
 }
 
 /// One object.
@@ -37,19 +38,15 @@ impl Delivered {
     /// Where an object is not made of JSON lines.
     #[must_use]
     pub fn of(s3: &S3, prefix: &str) -> Self {
-        let mut objects: Vec<DeliveredObject> = s3
-            .objects()
-            .iter()
-            .filter(|object| object.key.trim_start_matches('/').starts_with(prefix))
-            .map(|object| match read(&object.key, &object.body) {
-                Ok(mut read) => {
-                    read.parts = object.parts;
-                    read.metadata = object.attributes.metadata.clone();
-                    read
+        let mut objects = Vec::new();
+        for object in s3.objects() {
+            if object.key.trim_start_matches('/').starts_with(prefix) {
+                match read_once(&object) {
+                    Ok(read) => objects.push(read),
+                    Err(error) => panic!("{error:#}"),
                 }
-                Err(error) => panic!("{error:#}"),
-            })
-            .collect();
+            }
+        }
         sort(&mut objects);
         Self { objects }
     }
@@ -69,7 +66,7 @@ impl Delivered {
                 }
                 let key = path.strip_prefix(directory)?.to_string_lossy().into_owned();
                 if key.starts_with(prefix) {
-                    objects.push(read(&key, &std::fs::read(&path)?)?);
+                    objects.push(Arc::new(read(&key, &std::fs::read(&path)?)?));
                 }
             }
         }
@@ -91,19 +88,41 @@ impl Delivered {
     /// # Panics
     /// Where not, with what is wrong.
     pub fn assert_each_once(&self, expected: impl IntoIterator<Item = String>) {
-        self.assert_none_twice();
-        let expected: BTreeSet<String> = expected.into_iter().collect();
-        let there = self.distinct();
-        let lost: Vec<_> = expected.difference(&there).collect();
-        let strange: Vec<_> = there.difference(&expected).collect();
-        assert!(lost.is_empty(), "{} of {} lines are lost: {}", lost.len(), expected.len(), some(&lost));
-        assert!(strange.is_empty(), "{} lines were never written: {}", strange.len(), some(&strange));
+        panic_with(self.check_each_once(expected));
     }
     /// No line is there twice.
     ///
     /// # Panics
     /// Where one is, with the keys.
     pub fn assert_none_twice(&self) {
+        panic_with(self.check_none_twice());
+    }
+    /// The keys' numbers are `first`, `first + 1`, … without a gap.
+    ///
+    /// # Panics
+    /// Where they are not.
+    pub fn assert_contiguous(&self, first: u64) {
+        panic_with(self.check_contiguous(first));
+    }
+    /// See [`Delivered::assert_each_once`].
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_each_once(&self, expected: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+        self.check_none_twice()?;
+        let expected: BTreeSet<String> = expected.into_iter().collect();
+        let there = self.distinct();
+        let lost: Vec<_> = expected.difference(&there).collect();
+        let strange: Vec<_> = there.difference(&expected).collect();
+        ensure!(lost.is_empty(), "{} of {} lines are lost: {}", lost.len(), expected.len(), some(&lost));
+        ensure!(strange.is_empty(), "{} lines were never written: {}", strange.len(), some(&strange));
+        Ok(())
+    }
+    /// See [`Delivered::assert_none_twice`].
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_none_twice(&self) -> anyhow::Result<()> {
         let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for object in &self.objects {
             for line in &object.lines {
@@ -115,17 +134,19 @@ impl Delivered {
             .filter(|(_, keys)| keys.len() > 1)
             .map(|(line, keys)| format!("{line} in {}", keys.join(" and ")))
             .collect();
-        assert!(twice.is_empty(), "{} lines are there more than once: {}", twice.len(), some(&twice));
+        ensure!(twice.is_empty(), "{} lines are there more than once: {}", twice.len(), some(&twice));
+        Ok(())
     }
-    /// The keys' numbers are `first`, `first + 1`, … without a gap.
+    /// See [`Delivered::assert_contiguous`].
     ///
-    /// # Panics
-    /// Where they are not.
-    pub fn assert_contiguous(&self, first: u64) {
+    /// # Errors
+    /// What is wrong.
+    pub fn check_contiguous(&self, first: u64) -> anyhow::Result<()> {
         let numbers: Vec<u64> = self.objects.iter().filter_map(|object| object.index).collect();
-        let wanted: Vec<u64> = (first..first + numbers.len() as u64).collect();
-        assert_eq!(numbers.len(), self.objects.len(), "some keys end in no number: {:?}", self.keys());
-        assert_eq!(numbers, wanted, "the index has a gap or does not begin at {first}");
+        ensure!(numbers.len() == self.objects.len(), "some keys end in no number: {:?}", self.keys());
+        let contiguous = numbers.iter().copied().eq(first..first + numbers.len() as u64);
+        ensure!(contiguous, "the index has a gap or does not begin at {first}: {numbers:?}");
+        Ok(())
     }
     /// In every object, each source's lines stand in the order in which they were written.
     ///
@@ -149,13 +170,36 @@ impl Delivered {
     }
 }
 
-fn sort(objects: &mut [DeliveredObject]) {
+fn panic_with(checked: anyhow::Result<()>) {
+    if let Err(error) = checked {
+        panic!("{error:#}");
+    }
+}
+
+fn sort(objects: &mut [Arc<DeliveredObject>]) {
     objects.sort_by(|a, b| (a.index, &a.key).cmp(&(b.index, &b.key)));
 }
 
 fn some<T: std::fmt::Debug>(all: &[T]) -> String {
     let shown: Vec<String> = all.iter().take(5).map(|one| format!("{one:?}")).collect();
     format!("{}{}", shown.join(", "), if all.len() > 5 { ", …" } else { "" })
+}
+
+/// Tests look again and again while they wait: an object that was read before is not read again.
+fn read_once(object: &Object) -> anyhow::Result<Arc<DeliveredObject>> {
+    type Read = HashMap<(String, String, BTreeMap<String, String>), Arc<DeliveredObject>>;
+    static READ: LazyLock<Mutex<Read>> = LazyLock::new(Mutex::default);
+    let name = (object.key.clone(), object.etag.clone(), object.attributes.metadata.clone());
+    let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(read) = known.get(&name) {
+        return Ok(Arc::clone(read));
+    }
+    let mut new = read(&object.key, &object.body)?;
+    new.parts = object.parts;
+    new.metadata = object.attributes.metadata.clone();
+    let new = Arc::new(new);
+    known.insert(name, Arc::clone(&new));
+    Ok(new)
 }
 
 fn read(key: &str, body: &[u8]) -> anyhow::Result<DeliveredObject> {
@@ -178,7 +222,7 @@ mod tests {
     use super::*;
 
     fn delivered(objects: &[(&str, &str)]) -> Delivered {
-        let read = |(key, body): &(&str, &str)| read(key, body.as_bytes()).unwrap();
+        let read = |(key, body): &(&str, &str)| Arc::new(read(key, body.as_bytes()).unwrap());
         let mut objects: Vec<_> = objects.iter().map(read).collect();
         sort(&mut objects);
         Delivered { objects }

@@ -26,9 +26,10 @@ impl Answer {
     /// A header's value.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().filter_map(|line| line.split_once(':')).find_map(|(key, value)| {
-            key.trim().eq_ignore_ascii_case(name).then_some(value.trim())
-        })
+        self.head
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .find_map(|(key, value)| key.trim().eq_ignore_ascii_case(name).then_some(value.trim()))
     }
 }
 
@@ -63,7 +64,8 @@ pub fn request(
     socket.set_read_timeout(Some(Duration::from_secs(30)))?;
     socket.set_write_timeout(Some(Duration::from_secs(30)))?;
     let length = body.len();
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nContent-Length: {length}\r\n");
+    let mut head =
+        format!("{method} {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nContent-Length: {length}\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -93,7 +95,8 @@ fn dechunk(mut raw: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let end = raw.windows(2).position(|window| window == b"\r\n")?;
-        let size = usize::from_str_radix(std::str::from_utf8(raw.get(..end)?).ok()?.split(';').next()?.trim(), 16).ok()?;
+        let size =
+            usize::from_str_radix(std::str::from_utf8(raw.get(..end)?).ok()?.split(';').next()?.trim(), 16).ok()?;
         if size == 0 {
             return Some(body);
         }

@@ -99,18 +99,28 @@ impl Place {
             self.log(name).display()
         )
     }
-    /// Sum of a metric over all series whose labels contain every one of `labels` (`output="archive"`); 0 where there is none, or no answer.
+    /// Sum of a metric over all series whose labels contain every one of `labels` (`output="archive"`); none where there is no such series, or
+    /// no answer.
     #[must_use]
-    pub fn metric(&self, name: &str, labels: &[&str]) -> f64 {
-        let Ok(answer) = self.admin("/metrics") else { return 0.0 };
-        let series = answer.text();
+    pub fn metric(&self, name: &str, labels: &[&str]) -> Option<f64> {
+        let series = self.admin("/metrics").ok()?.text();
         let values = series.lines().filter_map(|line| {
             let rest = line.strip_prefix(name)?;
             let named = rest.starts_with('{') || rest.starts_with(' ');
             let value = rest.rsplit(' ').next()?.parse::<f64>().ok()?;
             (named && labels.iter().all(|label| rest.contains(label))).then_some(value)
         });
-        values.sum()
+        values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
+    }
+    /// Whether a metric says at least this.
+    #[must_use]
+    pub fn metric_at_least(&self, name: &str, least: f64) -> bool {
+        self.metric(name, &[]).is_some_and(|value| value >= least)
+    }
+    /// Whether every output has delivered and settled everything.
+    #[must_use]
+    pub fn all_settled(&self) -> bool {
+        self.metric("wharf_queue_records", &[]) == Some(0.0)
     }
     /// `GET` on the admin server.
     ///
@@ -125,6 +135,15 @@ impl Place {
     /// Where it does not start.
     pub fn start(&self) -> anyhow::Result<Wharf> {
         let mut wharf = self.spawn()?;
+        wharf.wait_ready();
+        Ok(wharf)
+    }
+    /// The same with a binary that is at hand.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub fn start_binary(&self, binary: &Path) -> anyhow::Result<Wharf> {
+        let mut wharf = Wharf::spawn_binary(binary, &self.config(), &self.wharf_log(), self.admin)?;
         wharf.wait_ready();
         Ok(wharf)
     }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -18,6 +18,12 @@ pub struct Seaweed {
     venv: PathBuf,
     port: u16,
     bucket: String,
+}
+
+/// A script in `tests/e2e/python`.
+#[must_use]
+pub fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(name)
 }
 
 /// Everything that it listens on; it would take fixed ports otherwise, and two tests could not run side by side.
@@ -91,7 +97,7 @@ impl Seaweed {
     pub fn read_back(&self, prefix: &str) -> anyhow::Result<Delivered> {
         let into = tempfile::tempdir_in(self.folder.path())?;
         let folder = into.path().to_string_lossy().into_owned();
-        tools::python(&self.venv, "s3_client.py", &["read", &self.endpoint(), &self.bucket, &folder])?;
+        tools::python(&self.venv, &script("s3_client.py"), &["read", &self.endpoint(), &self.bucket, &folder])?;
         Delivered::of_directory(into.path(), prefix)
     }
     fn make_bucket(&mut self) -> anyhow::Result<()> {
@@ -104,13 +110,14 @@ impl Seaweed {
         let log = || fs::read_to_string(self.folder.path().join("weed.log")).unwrap_or_default();
         ensure!(ended.is_none(), "SeaweedFS ended at once:\n{}", log());
         // The S3 side answers before the filer behind it does.
-        let mut made = tools::python(&self.venv, "s3_client.py", &["make-bucket", &self.endpoint(), &self.bucket]);
+        let mut made =
+            tools::python(&self.venv, &script("s3_client.py"), &["make-bucket", &self.endpoint(), &self.bucket]);
         for _ in 0..5 {
             if made.is_ok() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_secs(1));
-            made = tools::python(&self.venv, "s3_client.py", &["make-bucket", &self.endpoint(), &self.bucket]);
+            made = tools::python(&self.venv, &script("s3_client.py"), &["make-bucket", &self.endpoint(), &self.bucket]);
         }
         made.map(drop).with_context(|| format!("making a bucket in SeaweedFS failed; its log:\n{}", log()))
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::{deadline, http, wharf_binary};
 
@@ -24,7 +24,13 @@ impl Wharf {
     /// # Errors
     /// Where the binary is not there and does not build, or the process cannot be made.
     pub fn spawn(config: &Path, log: &Path, admin_port: u16) -> anyhow::Result<Self> {
-        let binary = wharf_binary()?;
+        Self::spawn_binary(wharf_binary()?, config, log, admin_port)
+    }
+    /// The same with a binary that is at hand.
+    ///
+    /// # Errors
+    /// Where the process cannot be made.
+    pub fn spawn_binary(binary: &Path, config: &Path, log: &Path, admin_port: u16) -> anyhow::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).open(log)?;
         let child = command(binary)
             .args(["run", "-c"])
@@ -47,25 +53,37 @@ impl Wharf {
     /// Where it does not come up in two minutes, or ends instead.
     pub fn wait_ready(&mut self) {
         let admin = self.admin;
-        self.wait_until("Wharf is ready", 120, || {
-            http::get(admin, "/ready").is_ok_and(|answer| answer.status == 200)
-        });
+        self.wait_until("Wharf is ready", 120, || http::get(admin, "/ready").is_ok_and(|answer| answer.status == 200));
     }
     /// Polls until `condition` holds.
     ///
     /// # Panics
     /// Where it does not in `seconds`, or Wharf ends before it does.
-    pub fn wait_until(&mut self, what: &str, seconds: u64, mut condition: impl FnMut() -> bool) {
+    pub fn wait_until(&mut self, what: &str, seconds: u64, condition: impl FnMut() -> bool) {
+        if let Err(error) = self.try_wait_until(what, seconds, condition) {
+            panic!("{error:#}");
+        }
+    }
+    /// Polls until `condition` holds.
+    ///
+    /// # Errors
+    /// Where it does not in `seconds`, or Wharf ends before it does.
+    pub fn try_wait_until(
+        &mut self,
+        what: &str,
+        seconds: u64,
+        mut condition: impl FnMut() -> bool,
+    ) -> anyhow::Result<()> {
         let end = deadline(seconds);
         loop {
             if condition() {
-                return;
+                return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                assert!(condition(), "{what}: Wharf ended instead ({status})");
-                return;
+                ensure!(condition(), "{what}: Wharf ended instead ({status})");
+                return Ok(());
             }
-            assert!(Instant::now() < end, "{what}: not after {seconds} s");
+            ensure!(Instant::now() < end, "{what}: not after {seconds} s");
             std::thread::sleep(Duration::from_millis(25));
         }
     }
@@ -84,14 +102,22 @@ impl Wharf {
     /// # Panics
     /// Where it does not end in `seconds`.
     pub fn wait_exit(&mut self, seconds: u64) -> ExitStatus {
+        match self.try_wait_exit(seconds) {
+            Ok(status) => status,
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Where it does not end in `seconds`.
+    pub fn try_wait_exit(&mut self, seconds: u64) -> anyhow::Result<ExitStatus> {
         let end = deadline(seconds);
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return status,
-                Ok(None) => {}
-                Err(cause) => panic!("waiting for Wharf failed: {cause}"),
+            if let Some(status) = self.child.try_wait().context("waiting for Wharf failed")? {
+                return Ok(status);
             }
-            assert!(Instant::now() < end, "Wharf has not ended after {seconds} s");
+            ensure!(Instant::now() < end, "Wharf has not ended after {seconds} s");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -104,7 +104,10 @@ fn tags(encoded: &str) -> S3Result<Vec<(String, String)>> {
 }
 
 /// The condition of a write.
-pub(crate) fn condition(if_none_match: Option<&ETagCondition>, if_match: Option<&ETagCondition>) -> S3Result<Condition> {
+pub(crate) fn condition(
+    if_none_match: Option<&ETagCondition>,
+    if_match: Option<&ETagCondition>,
+) -> S3Result<Condition> {
     match (if_none_match, if_match) {
         (None, None) => Ok(Condition::None),
         (Some(absent), None) if absent.is_any() => Ok(Condition::Absent),
@@ -126,9 +129,8 @@ impl S3 for Backend {
         let condition = condition(req.input.if_none_match.as_ref(), req.input.if_match.as_ref())?;
         let body = req.input.body.take();
         let received = receive(&req, body, req.input.content_length, self.discard).await?;
-        let checksum = received
-            .checksum
-            .or_else(|| (!self.discard).then(|| Checksum::of(Algorithm::Crc64Nvme, &received.bytes)));
+        let checksum =
+            received.checksum.or_else(|| (!self.discard).then(|| Checksum::of(Algorithm::Crc64Nvme, &received.bytes)));
         let mut held = self.store.lock();
         let number = held.fresh_id();
         let object = Object {
@@ -177,7 +179,8 @@ impl S3 for Backend {
     async fn get_object(&self, req: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         self.check_region(&req)?;
         let object = self.store.lock().object(&req.input.bucket, &req.input.key)?;
-        let checksum = object.checksum.as_ref().filter(|_| req.input.checksum_mode.is_some() && req.input.range.is_none());
+        let checksum =
+            object.checksum.as_ref().filter(|_| req.input.checksum_mode.is_some() && req.input.range.is_none());
         let (body, content_range) = match &req.input.range {
             None => (object.body.clone(), None),
             Some(range) => {
@@ -214,7 +217,11 @@ impl S3 for Backend {
         req: S3Request<GetObjectTaggingInput>,
     ) -> S3Result<S3Response<GetObjectTaggingOutput>> {
         let object = self.store.lock().object(&req.input.bucket, &req.input.key)?;
-        let tags = object.attributes.tags.iter().map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) });
+        let tags = object
+            .attributes
+            .tags
+            .iter()
+            .map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) });
         Ok(S3Response::new(GetObjectTaggingOutput { tag_set: tags.collect(), version_id: None }))
     }
 

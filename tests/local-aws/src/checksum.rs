@@ -94,7 +94,8 @@ pub(crate) async fn receive<T>(
     announced: Option<i64>,
     discard: bool,
 ) -> S3Result<Received> {
-    let mut bytes = BytesMut::with_capacity(if discard { 0 } else { announced.unwrap_or(0).clamp(0, 1 << 26) as usize });
+    let mut bytes =
+        BytesMut::with_capacity(if discard { 0 } else { announced.unwrap_or(0).clamp(0, 1 << 26) as usize });
     let mut size = 0_u64;
     if let Some(mut body) = body {
         while let Some(piece) = body.next().await {

@@ -112,7 +112,10 @@ impl Backend {
 
         let size: u64 = parts.iter().map(|part| part.size).sum();
         if input.mpu_object_size.is_some_and(|announced| announced != size as i64) {
-            return Err(s3_error!(InvalidRequest, "The provided 'x-amz-mp-object-size' header does not match the parts"));
+            return Err(s3_error!(
+                InvalidRequest,
+                "The provided 'x-amz-mp-object-size' header does not match the parts"
+            ));
         }
         let mut body = BytesMut::with_capacity(if self.discard { 0 } else { size as usize });
         parts.iter().for_each(|part| body.extend_from_slice(&part.body));
@@ -122,7 +125,11 @@ impl Backend {
             && sent != whole.value
             && Some(sent) != whole.value.split('-').next()
         {
-            return Err(s3_error!(BadDigest, "The {} you specified did not match the calculated checksum.", whole.algorithm.name()));
+            return Err(s3_error!(
+                BadDigest,
+                "The {} you specified did not match the calculated checksum.",
+                whole.algorithm.name()
+            ));
         }
         let etags: Vec<u8> = parts.iter().flat_map(|part| md5(&part.body)).collect();
         let object = Object {
@@ -265,7 +272,11 @@ fn chosen(upload: &Upload, listed: &[CompletedPart], min_part_bytes: u64) -> S3R
     }
     let all_but_last = parts.len() - 1;
     if let Some(small) = parts.iter().take(all_but_last).position(|part| part.size < min_part_bytes) {
-        return Err(s3_error!(EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size: part {}", small + 1));
+        return Err(s3_error!(
+            EntityTooSmall,
+            "Your proposed upload is smaller than the minimum allowed size: part {}",
+            small + 1
+        ));
     }
     Ok(parts)
 }

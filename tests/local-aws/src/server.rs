@@ -220,7 +220,8 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
         tokio::spawn(async move {
             let service = hyper::service::service_fn(|request| answer(Arc::clone(&shared), ending.clone(), request));
             // A connection that ends badly is the client's business, or a fault that was asked for.
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+            let _ =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
         });
     }
 }

@@ -36,7 +36,8 @@ impl Sink {
                 }
                 let Ok(socket) = socket else { continue };
                 let counts = Arc::clone(&shared);
-                let _ = std::thread::Builder::new().name("sink-connection".into()).spawn(move || serve(socket, &counts));
+                let _ =
+                    std::thread::Builder::new().name("sink-connection".into()).spawn(move || serve(socket, &counts));
             }
         })?;
         Ok(Self { port, counts })

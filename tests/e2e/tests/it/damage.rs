@@ -27,7 +27,7 @@ fn place_with_undelivered_lines(s3: &S3) -> Place {
     };
     post("early", 0);
     wharf.wait_until("the first lines are delivered", 30, || delivered(s3).lines() as u64 >= LINES);
-    wharf.wait_until("they are settled", 30, || place.metric("wharf_queue_records", &[]) == 0.0);
+    wharf.wait_until("they are settled", 30, || place.all_settled());
     s3.faults().add(Rule::on(Operation::PutObject, Fault::Error("AccessDenied")));
     for request in 0..REQUESTS {
         post("late", request * LINES);
@@ -61,7 +61,7 @@ fn find_in_segments(place: &Place, needle: &str) -> (PathBuf, u64) {
 /// Starts, waits until nothing is left to deliver, and stops.
 fn drain(place: &Place) {
     let mut wharf = place.start().unwrap();
-    wharf.wait_until("everything that is left is delivered", 60, || place.metric("wharf_queue_records", &[]) == 0.0);
+    wharf.wait_until("everything that is left is delivered", 60, || place.all_settled());
     wharf.stop();
 }
 

@@ -63,7 +63,8 @@ fn a_full_queue_is_a_503_with_a_time_to_come_back_and_not_a_loss() {
     let place = Place::new().unwrap();
     let port = free_port().unwrap();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let outputs = archive(1, "max_bytes: 10KB, max_age: 1s", &[]).replace("    retry:", "    queue: { max_bytes: 200KB }\n    retry:");
+    let outputs = archive(1, "max_bytes: 10KB, max_age: 1s", &[])
+        .replace("    retry:", "    queue: { max_size: 200KB }\n    retry:");
     let source = format!("sources:\n  http:\n    type: http\n    listen: \"127.0.0.1:{port}\"\n");
     place.configure(&s3.endpoint(), &format!("{source}{outputs}")).unwrap();
     let mut wharf = place.start().unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wharf_e2e::skip::skip;
-use wharf_e2e::tools;
+use wharf_e2e::{script, tools};
 use wharf_local_aws::{Fault, Operation, Rule};
 
 use crate::support::s3;
@@ -17,7 +17,9 @@ fn the_local_server_behaves_as_s3_and_its_faults_are_seen_by_an_independent_clie
     };
     let s3 = s3();
     let faults = s3.faults();
-    for code in ["SlowDown", "InternalError", "AccessDenied", "ExpiredToken", "ConditionalRequestConflict", "NoSuchBucket"] {
+    for code in
+        ["SlowDown", "InternalError", "AccessDenied", "ExpiredToken", "ConditionalRequestConflict", "NoSuchBucket"]
+    {
         faults.add(Rule::on(Operation::PutObject, Fault::Error(code)).key(&format!("fault-{code}")));
     }
     for (key, fault) in [
@@ -32,11 +34,12 @@ fn the_local_server_behaves_as_s3_and_its_faults_are_seen_by_an_independent_clie
     let inside = Fault::ErrorInside200 { code: "InternalError", performed: false };
     faults.add(Rule::on(Operation::CompleteMultipartUpload, inside).key("inside-200"));
 
-    let said = tools::python(&venv, "check_server.py", &[&s3.endpoint()]).unwrap();
+    let said = tools::python(&venv, &script("check_server.py"), &[&s3.endpoint()]).unwrap();
     println!("{said}");
     assert_eq!(said.lines().count(), 7, "not every check was run");
     assert_eq!(s3.overwrites(), ["race-0"], "the one attempt to overwrite is on record");
-    let conflicts = s3.requests().iter().filter(|request| request.code.as_deref() == Some("PreconditionFailed")).count();
+    let conflicts =
+        s3.requests().iter().filter(|request| request.code.as_deref() == Some("PreconditionFailed")).count();
     assert!(conflicts >= 70, "{conflicts} of at least 70 lost races are on record");
 }
 

@@ -1,6 +1,8 @@
 //! Power cuts: a file system that loses everything that was not synced. `WHARF_POWER_CUTS` says how many (20 by default).
 
 use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -12,6 +14,27 @@ use wharf_e2e::{Chance, Place, http, line};
 use wharf_local_aws::{Fault, Operation, Rule};
 
 use crate::support::{assert_no_overwrites, delivered, http_place, s3};
+
+#[test]
+fn the_disk_of_this_test_keeps_what_was_synced_and_loses_the_rest() {
+    let test = "the_disk_of_this_test_keeps_what_was_synced_and_loses_the_rest";
+    let mut disk = match PowerDisk::new(64 << 20) {
+        Ok(disk) => disk,
+        Err(error) => return skip(test, &format!("no ext4 on a loop device here (root is needed): {error:#}"), true),
+    };
+    let (synced, not_synced) = (disk.path().join("synced"), disk.path().join("not-synced"));
+    let mut file = File::create(&synced).unwrap();
+    file.write_all(b"kept").unwrap();
+    file.sync_all().unwrap();
+    File::open(disk.path()).unwrap().sync_all().unwrap();
+    drop(file);
+    fs::write(&not_synced, vec![1_u8; 1 << 20]).unwrap();
+    disk.cut().unwrap();
+    disk.restore().unwrap();
+    assert_eq!(fs::read(&synced).unwrap(), b"kept");
+    let left = fs::read(&not_synced).unwrap_or_default();
+    assert!(left.iter().all(|byte| *byte == 0), "the file system was shut down with a flush: this test would show nothing");
+}
 
 #[test]
 fn acknowledged_records_and_the_index_survive_power_cuts() {
@@ -43,7 +66,7 @@ fn acknowledged_records_and_the_index_survive_power_cuts() {
 
     s3.faults().clear();
     let mut wharf = place.start().unwrap();
-    wharf.wait_until("everything that is left is delivered", 60, || place.metric("wharf_queue_records", &[]) == 0.0);
+    wharf.wait_until("everything that is left is delivered", 60, || place.all_settled());
     wharf.stop();
     let all = delivered(&s3);
     all.assert_none_twice();

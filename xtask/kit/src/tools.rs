@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use crate::binary::workspace;
+use crate::repository;
 
 /// What is installed, with versions.
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
@@ -52,38 +52,31 @@ pub fn tools_folder() -> PathBuf {
 #[must_use]
 pub fn target_folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("CARGO_TARGET_DIR") {
-        return workspace().join(folder);
+        return repository().join(folder);
     }
-    let inside = std::env::current_exe().ok().and_then(|path| {
-        path.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf)
-    });
-    inside.unwrap_or_else(|| workspace().join("target"))
+    let inside = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf));
+    inside.unwrap_or_else(|| repository().join("target"))
 }
 
 fn run(command: &mut Command, remedy: &str) -> anyhow::Result<()> {
     let shown = format!("{command:?}");
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("running {shown} failed; {remedy}"))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("running {shown} failed; {remedy}"))?;
     if !output.status.success() {
         bail!("{shown} ended with {}; {remedy}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
 }
 
-/// Runs one of the scripts in `tests/e2e/python` and gives what it prints.
+/// Runs a Python script in the environment and gives what it prints.
 ///
 /// # Errors
 /// Where it fails, with what it said.
-pub fn python(venv: &Path, script: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(venv.join("bin/python"))
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(script))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()?;
+pub fn python(venv: &Path, script: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new(venv.join("bin/python")).arg(script).args(arguments).stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        bail!("{script} ended with {}:\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{} ended with {}:\n{}", script.display(), output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
