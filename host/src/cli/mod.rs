@@ -40,7 +40,7 @@ docs/configuration.md has every key, docs/operations.md everything about running
 
 /// Takes records in, keeps them durably, and delivers them through WebAssembly components.
 #[derive(Debug, Parser)]
-#[command(name = "wharf", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "wharf", version, after_help = EXAMPLES, max_term_width = 120)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -40,7 +40,7 @@ pub struct StoredLetter {
     pub kind: BodyKind,
     /// Why it could not be delivered, for a person.
     pub reason: String,
-    /// What kind of end the batch had: `rejected`, `retries_exhausted`, `trap`, …
+    /// What kind of end the batch had: `rejected`, `retry_expired`, `trap`, …
     pub failure: String,
     /// Its body.
     pub body: Vec<u8>,

@@ -133,6 +133,11 @@ impl Line {
         Ok(heard)
     }
 
+    /// Whether parcels are taken, and the journal takes chunks.
+    pub(super) fn is_clear(&self) -> bool {
+        !self.lock().recovering && *self.log.condition().borrow() == Condition::Writable
+    }
+
     /// Waits until parcels are taken again.
     pub(super) async fn clear(&self) {
         let clear = self.clear.notified();
@@ -207,7 +212,7 @@ impl Line {
         }
         let mut said = false;
         while !again.is_empty() {
-            self.writable(&mut said).await;
+            self.writable(said).await;
             // Read before the appends: what is refused from here on, all behind it are refused with.
             let seen = self.log.refusals();
             let stopped = self.lock().stopped;
@@ -243,14 +248,14 @@ impl Line {
 
     /// Waits until the journal says that it can be written, or a while where it says nothing. After a refusal that its
     /// condition does not explain, a while in any case.
-    async fn writable(&self, refused_before: &mut bool) {
+    async fn writable(&self, refused_before: bool) {
         let mut condition = self.log.condition();
         let writable = |condition: &Condition| *condition == Condition::Writable;
-        if writable(&condition.borrow()) && !*refused_before {
+        if writable(&condition.borrow()) && !refused_before {
             return;
         }
         let changed = async {
-            if *refused_before && writable(&condition.borrow()) {
+            if refused_before && writable(&condition.borrow()) {
                 std::future::pending::<()>().await;
             }
             let _ = condition.wait_for(writable).await;
@@ -269,9 +274,7 @@ fn committed(parcel: Parcel, done: oneshot::Sender<Result<(), Refused>>) {
 }
 
 /// A journal that ends without an answer has not taken the chunk.
-fn heard(
-    answer: Result<Result<ChunkId, AppendError>, oneshot::error::RecvError>,
-) -> Result<ChunkId, AppendError> {
+fn heard(answer: Result<Result<ChunkId, AppendError>, oneshot::error::RecvError>) -> Result<ChunkId, AppendError> {
     answer.unwrap_or(Err(AppendError::Closed))
 }
 

@@ -169,10 +169,14 @@ impl Intake {
         if queues.is_empty() {
             return Ok(self.nobody_wants(&chunk));
         }
-        let (granted, routes) = self.inner.admit(&chunk, &queues, false).map_err(|queue| Refused::Full {
-            what: format!("output {}", queue.output()),
-            retry_after: RETRY_AFTER,
-        })?;
+        // Before queues are asked: what they drop is counted, and a chunk that is refused comes again.
+        if !self.inner.line.is_clear() {
+            return Err(self.inner.line.refusal());
+        }
+        let (granted, routes) = self
+            .inner
+            .admit(&chunk, &queues, false)
+            .map_err(|queue| Refused::Full { what: format!("output {}", queue.output()), retry_after: RETRY_AFTER })?;
         if routes.is_empty() {
             self.count_accepted(&chunk);
             return Ok(Ticket { done: None });
@@ -300,19 +304,14 @@ impl Inner {
     }
 
     /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
-    async fn wait_for_place(
-        &self,
-        chunk: &Chunk,
-        queues: &[Queue],
-        never_drop: bool,
-    ) -> Result<Option<Done>, Refused> {
+    async fn wait_for_place(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<Option<Done>, Refused> {
         let (granted, routes) = loop {
             // Begun before the question: room that comes right after the answer is not missed.
             let room = futures_util::future::select_all(queues.iter().map(|queue| Box::pin(queue.room_from_now())));
             match self.admit(chunk, queues, never_drop) {
                 Ok(admitted) => break admitted,
                 Err(_full) => {
-                    room.await;
+                    let _ = tokio::time::timeout(RETRY_AFTER, room).await;
                 }
             }
         };

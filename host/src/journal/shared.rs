@@ -25,11 +25,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn new(
-        chunk: &Chunk,
-        seen: Option<u64>,
-        reply: oneshot::Sender<Result<ChunkId, AppendError>>,
-    ) -> Self {
+    pub(super) fn new(chunk: &Chunk, seen: Option<u64>, reply: oneshot::Sender<Result<ChunkId, AppendError>>) -> Self {
         let (head, bodies) = chunk.encode();
         Self { head, bodies, meta: chunk.meta().clone(), reply, seen }
     }

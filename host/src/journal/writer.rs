@@ -196,7 +196,8 @@ impl Writer {
         let mut room = self.room();
         let mut part = Vec::new();
         let refusals = self.shared.refusals();
-        let fits = |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
+        let fits =
+            |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
         while let Some(waiting) = group.pop_front_if(|waiting| fits(waiting, room)) {
             room -= layout::span(waiting.length());
             part.push(waiting);
@@ -286,7 +287,7 @@ impl Writer {
             AppendError::DiskFull { free, needed } => Condition::DiskFull { free: *free, needed: *needed },
             AppendError::LimitReached { used, limit } => Condition::LimitReached { used: *used, limit: *limit },
             AppendError::Io(cause) => Condition::Failed(cause.clone()),
-            AppendError::Closed => return refuse_all(group, &error),
+            AppendError::Closed | AppendError::Overtaking => return refuse_all(group, &error),
         };
         tracing::warn!(reason = %error, "the journal takes no records for now");
         self.retry_at = Instant::now() + RETRY;

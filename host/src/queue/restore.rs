@@ -50,9 +50,9 @@ pub(super) fn restore(
 
     let mut orphaned: BTreeMap<Arc<str>, Orphaned> = BTreeMap::new();
     let mut free = Vec::new();
+    let mut in_journal = Vec::new();
     let now = shared.now();
     for (id, meta) in &recovery.chunks {
-        shared.note_positions(*id, meta);
         let mut needed = 0;
         for route in &meta.routes {
             let of = (route.output.clone(), route.partition.clone());
@@ -73,9 +73,12 @@ pub(super) fn restore(
             }
         }
         if needed == 0 {
+            // What settled it also kept its positions, unless a later chunk has them; since then they may have been forgotten.
             free.push((*id, meta.clone()));
         } else {
             shared.need(*id, needed);
+            shared.note_positions(*id, meta);
+            in_journal.extend(meta.positions.iter().map(|position| (position.clone(), *id)));
         }
     }
     for (output, held) in orphaned {
@@ -87,7 +90,7 @@ pub(super) fn restore(
         );
     }
     restore_batches(batches, &by_output, ledger)?;
-    let positions = newest(positions, recovery);
+    let positions = newest(positions.into_iter().chain(in_journal));
     shared.give_up(free);
     for queue in &queues {
         ledger.add(queue.clone());
@@ -124,10 +127,9 @@ fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledg
 }
 
 /// For each source and key the position of the highest chunk.
-fn newest(kept: Vec<(Position, ChunkId)>, recovery: &Recovery) -> Vec<Position> {
-    let in_journal = recovery.chunks.iter().flat_map(|(id, meta)| meta.positions.iter().map(|p| (p.clone(), *id)));
+fn newest(all: impl Iterator<Item = (Position, ChunkId)>) -> Vec<Position> {
     let mut newest: BTreeMap<(Arc<str>, String), (Position, ChunkId)> = BTreeMap::new();
-    for (position, id) in kept.into_iter().chain(in_journal) {
+    for (position, id) in all {
         let of = (position.source.clone(), position.key.clone());
         match newest.get_mut(&of) {
             Some(known) if known.1 > id => {}

@@ -213,7 +213,7 @@ fn make_folder(path: &Path) -> Result<(), RunError> {
 
 fn start_sources(config: &Config, intake: &Intake, stop: &CancellationToken) -> Result<Vec<Running>, RunError> {
     let start = |source: &crate::config::SourceConfig| {
-        source::spawn(source.clone(), intake.clone(), stop.clone()).map_err(failed)
+        source::spawn(source.clone(), intake.for_source(&source.name), stop.clone()).map_err(failed)
     };
     config.sources.iter().map(start).collect()
 }

@@ -13,6 +13,8 @@ mod stdin;
 mod tail;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod with_intake;
 
 use std::fmt;
 use std::future::Future;
@@ -35,6 +37,7 @@ use crate::intake::Intake;
 /// # Errors
 /// See [`SourceError`].
 pub fn spawn(config: SourceConfig, intake: Intake, shutdown: CancellationToken) -> Result<Running, SourceError> {
+    let intake = intake.for_source(&config.name);
     spawn_into(&config, Arc::new(intake), shutdown)
 }
 

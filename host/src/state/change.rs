@@ -13,7 +13,7 @@ use super::handle::{Handle, Trouble, panic_text, refused, sled_error};
 use super::mark::Mark;
 use super::open::{Parts, Paths};
 use super::reserve::Reserve;
-use super::rows::{self, Table, Writes};
+use super::rows::{self, Table, Write, Writes};
 use super::snapshot;
 use super::space::Space;
 use super::{BatchId, Flushed, StateError, files};
@@ -96,7 +96,7 @@ impl Inner {
                 handle.apply(&writes, commits)?;
                 writer.commits = commits;
                 writer.mark.set(commits);
-                news.tell(&mut lock(&self.known))?;
+                news.tell(&mut lock(&self.known));
             }
             Ok(answer)
         }));
@@ -222,7 +222,7 @@ struct News {
 }
 
 impl News {
-    fn of(writes: &Writes, handle: &Handle) -> Result<Self, Trouble> {
+    fn of(writes: &[Write], handle: &Handle) -> Result<Self, Trouble> {
         let mut news = Self::default();
         for (table, key, value) in writes {
             match (table, value) {
@@ -247,7 +247,7 @@ impl News {
         Ok(news)
     }
 
-    fn tell(self, known: &mut Known) -> Result<(), Trouble> {
+    fn tell(self, known: &mut Known) {
         for (output, number) in self.ended {
             if let Some(batches) = known.batches.get_mut(&output) {
                 batches.retain(|_, n| *n != number);
@@ -260,6 +260,5 @@ impl News {
             let stored = known.stored.entry(output).or_default();
             *stored = stored.saturating_add(more).saturating_sub(less);
         }
-        Ok(())
     }
 }

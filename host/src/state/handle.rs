@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sled::transaction::{ConflictableTransactionError, TransactionError, Transactional};
 use sled::{Db, IVec, Tree};
 
-use super::rows::{self, Table, Writes};
+use super::rows::{self, Table, Write};
 use super::snapshot::Dump;
 use super::{StateError, files, sync_shim};
 
@@ -109,10 +109,9 @@ impl Handle {
             .and_then(|()| dir.parent().map_or(Ok(()), files::sync_dir))
             .map_err(|e| fail(format!("{}: {e}", dir.display())))?;
         let before = sync_shim::syncs();
-        let mut writes = Writes::new();
-        writes.push((Table::Meta, b"probe".to_vec(), Some(crate::record::now_ns().to_be_bytes().to_vec())));
-        self.apply(&writes, self.commits().map_err(|e| self::refused("read", e))?)
-            .map_err(|e| sled_error("written", &e))?;
+        let probe = (Table::Meta, b"probe".to_vec(), Some(crate::record::now_ns().to_be_bytes().to_vec()));
+        let commits = self.commits().map_err(|e| self::refused("read", e))?;
+        self.apply(&[probe], commits).map_err(|e| sled_error("written", &e))?;
         match (before, sync_shim::syncs()) {
             (Some(before), Some(after)) if after <= before => Err(fail(
                 "sled's flush does not reach fdatasync in this build: its sync_file_range was not replaced. \
@@ -151,7 +150,7 @@ impl Handle {
             .tree(table)?
             .range(from.max(prefix.as_slice()).to_vec()..)
             .map(|row| row.map_err(Trouble::Sled))
-            .take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))))
+            .take_while(move |row| !matches!(row, Ok((key, _)) if !key.starts_with(&prefix))))
     }
 
     /// How many changes there were.
@@ -160,7 +159,7 @@ impl Handle {
     }
 
     /// Makes all changes in one transaction, sets the number of changes, and flushes.
-    pub(super) fn apply(&self, writes: &Writes, commits: u64) -> Result<(), sled::Error> {
+    pub(super) fn apply(&self, writes: &[Write], commits: u64) -> Result<(), sled::Error> {
         let mut touched = vec![Table::Meta];
         let mut trees = vec![self.tree(Table::Meta)?.clone()];
         for (table, ..) in writes {

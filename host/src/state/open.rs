@@ -88,7 +88,7 @@ pub(super) fn open(dir: &Path) -> Result<(Parts, Opened), StateError> {
     if commits == 0 {
         // From now on an empty sled is one that lost everything.
         commits = 1;
-        handle.apply(&Writes::new(), commits).map_err(|e| super::handle::sled_error("written", &e))?;
+        handle.apply(&[], commits).map_err(|e| super::handle::sled_error("written", &e))?;
     }
     mark.set(commits);
     let reserved = with_counters_of(&handle, reserved)?;
@@ -271,10 +271,11 @@ fn write(paths: &Paths, base: &Dump) -> Result<(), StateError> {
     let handle = open_or_fail(&paths.rebuilding)?;
     let written = |e: &sled::Error| super::handle::sled_error("rebuilt", e);
     for rows in base.rows.chunks(500) {
-        let writes = rows.iter().map(|(table, key, value)| (*table, key.clone(), Some(value.clone()))).collect();
+        let writes: Writes =
+            rows.iter().map(|(table, key, value)| (*table, key.clone(), Some(value.clone()))).collect();
         handle.apply(&writes, 0).map_err(|e| written(&e))?;
     }
-    handle.apply(&Writes::new(), base.commits).map_err(|e| written(&e))?;
+    handle.apply(&[], base.commits).map_err(|e| written(&e))?;
     drop(handle);
     files::sync_dir(&paths.rebuilding)
         .and_then(|()| fs::rename(&paths.rebuilding, &paths.sled))

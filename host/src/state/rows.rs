@@ -182,8 +182,10 @@ pub(super) fn batch(key: &[u8], value: &[u8]) -> Result<BatchRow, StateError> {
     })
 }
 
+/// One row's change: its new value, or none.
+pub(super) type Write = (Table, Vec<u8>, Option<Vec<u8>>);
 /// Changes that are made together.
-pub(super) type Writes = Vec<(Table, Vec<u8>, Option<Vec<u8>>)>;
+pub(super) type Writes = Vec<Write>;
 
 #[cfg(test)]
 mod tests {

@@ -349,6 +349,109 @@ fn a_truncated_sled_is_rebuilt_or_refuses_nothing() {
     assert!(assign(&state, 10) > highest);
 }
 
+#[test]
+fn after_an_error_of_sled_the_state_is_opened_again_and_knows_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = with_batches(dir.path(), 3);
+    assert_eq!(assign(&state, 0), 1);
+    state.apply(OUT, &[Change::Set("k".into(), b"v".to_vec())]).unwrap();
+    let broken = std::io::Error::new(std::io::ErrorKind::StorageFull, "full");
+    let failed = state.inner.change::<()>(|_, _| Err(handle::Trouble::Sled(sled::Error::Io(broken))));
+    assert!(matches!(failed, Err(StateError::DiskFull)));
+    let panicked = loop {
+        // It is refused for a moment, then open again.
+        let answer = state.inner.change::<()>(|_, _| panic!("sled met something strange"));
+        if !matches!(&answer, Err(StateError::Store { doing: "reopened", .. })) {
+            break answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    assert!(panicked.unwrap_err().to_string().contains("strange"));
+    let number = loop {
+        match state.assign(OUT, "index", id(1), 1) {
+            Ok(number) => break number.get(),
+            Err(StateError::Store { doing: "reopened", .. }) => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            Err(e) => panic!("{e}"),
+        }
+    };
+    assert_eq!(number, 2);
+    assert_eq!(state.stored_bytes(OUT), 2);
+    assert!(state.is_open(OUT, id(2)).unwrap());
+}
+
+/// A small file system, where the machine lets us make one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(dir.path())
+            .status();
+        if mount.is_ok_and(|status| status.success()) {
+            return Some(Self(dir));
+        }
+        eprintln!("skipped: no tmpfs can be mounted here (that needs root)");
+        None
+    }
+    /// Takes all the room there is.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut file = fs::File::create(self.0.path().join("filler")).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+        while file.write_all(&[1]).is_ok() {}
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn on_a_full_disk_settling_works_from_the_reserve_and_the_rest_recovers_by_itself() {
+    let Some(disk) = SmallDisk::new("32m") else { return };
+    let dir = disk.0.path().join("data");
+    let state = with_batches(&dir, 20);
+    disk.fill();
+    // What was closed can be numbered, delivered and settled.
+    for n in 0..10 {
+        assert_eq!(assign(&state, n), n + 1);
+        state.settle_batch(OUT, id(n), &[]).unwrap();
+    }
+    // Now somebody takes the reserve, too.
+    let filler = disk.0.path().join("filler");
+    fs::rename(&filler, disk.0.path().join("more")).unwrap();
+    disk.fill();
+    assert!(matches!(state.settle_batch(OUT, id(10), &[]), Err(StateError::DiskFull)));
+    assert!(matches!(state.assign(OUT, "index", id(11), 1), Err(StateError::DiskFull)));
+    assert!(matches!(state.snapshot(), Err(StateError::DiskFull)));
+    assert!(state.is_open(OUT, id(10)).unwrap());
+    fs::remove_file(filler).unwrap();
+    state.settle_batch(OUT, id(10), &[]).unwrap();
+    assert_eq!(assign(&state, 11), 11);
+    drop(state);
+    let (state, opened) = State::open(&dir).unwrap();
+    assert_eq!(opened, Opened::Intact);
+    assert_eq!(state.load().unwrap().batches.len(), 9);
+}
+
+#[test]
+fn a_state_opens_on_a_full_disk_from_its_reserve() {
+    let Some(disk) = SmallDisk::new("32m") else { return };
+    let dir = disk.0.path().join("data");
+    drop(with_batches(&dir, 5));
+    disk.fill();
+    let (state, opened) = State::open(&dir).unwrap();
+    assert_eq!(opened, Opened::Intact);
+    assert_eq!(assign(&state, 0), 1);
+    state.settle_batch(OUT, id(0), &[]).unwrap();
+}
+
 #[derive(Debug, Clone)]
 enum Op {
     Close,

@@ -27,7 +27,7 @@ pub(crate) enum Denied {
     #[error("content encoding {0:?} is not known here; send gzip, zstd, or none")]
     ContentEncoding(String),
     /// A body beyond the limit.
-    #[error("the body{} is larger than {limit} bytes (max_body_bytes); send it in parts", if *.decompressed { ", decompressed," } else { "" })]
+    #[error("the body{} is larger than {limit} bytes (max_body_size); send it in parts", if *.decompressed { ", decompressed," } else { "" })]
     TooLarge {
         /// The limit.
         limit: u64,

@@ -15,6 +15,12 @@ use crate::source::lines::{Taken, take_lines};
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
+/// Most files whose lines share a chunk: each has a position in its header.
+const MOST_FILES: usize = 64;
+
+/// No more is gathered once there is so much; the last block may still be of 1 MiB.
+const ENOUGH_BYTES: u64 = 256 << 10;
+
 /// Most positions of other files that a chunk carries besides its own.
 const MOST_OTHERS: usize = 64;
 
@@ -26,9 +32,51 @@ pub(crate) struct Common {
     pub(crate) max_line: usize,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
+    /// Lines that are in no chunk yet.
+    pub(crate) gathered: Gathered,
     /// Positions of files whose old content is left out, by `read_from: end` at the first start: they are to be kept though
     /// those files give no records yet. They go with the next chunks.
     pub(crate) unrecorded: Vec<Position>,
+}
+
+/// Lines of one or more files on their way into a chunk: many files with a few lines each share one.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    chunk: ChunkBuilder,
+    time_ns: i64,
+    files: usize,
+}
+
+impl Gathered {
+    pub(crate) fn new(tag: Arc<str>) -> Self {
+        Self { chunk: ChunkBuilder::new(BodyKind::Text, tag), time_ns: now_ns(), files: 0 }
+    }
+
+    /// Whether it is large enough to be a chunk.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.files >= MOST_FILES || self.chunk.body_bytes() >= ENOUGH_BYTES
+    }
+}
+
+impl Common {
+    /// What is gathered, and the block that was read.
+    fn gather(&mut self, read: usize) -> (&mut Gathered, &[u8]) {
+        // A chunk arrives when its first lines are read, not when the last chunk was closed.
+        if self.gathered.chunk.is_empty() {
+            self.gathered = Gathered::new(self.tag.clone());
+        }
+        (&mut self.gathered, self.buffer.get(..read).unwrap_or_default())
+    }
+
+    /// The chunk of what is gathered.
+    pub(crate) fn close_chunk(&mut self) -> Option<Chunk> {
+        let mut gathered = std::mem::replace(&mut self.gathered, Gathered::new(self.tag.clone()));
+        if !gathered.chunk.is_empty() {
+            let others = self.unrecorded.len().min(MOST_OTHERS);
+            self.unrecorded.drain(..others).for_each(|other| gathered.chunk.position(other));
+        }
+        gathered.chunk.finish()
+    }
 }
 
 /// A file and how far it was read.
@@ -68,8 +116,6 @@ pub(crate) enum Moved {
 /// What a look at a file gave.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
-    /// Records, with the position behind them.
-    pub(crate) chunk: Option<Chunk>,
     /// Whether there is more to read at once.
     pub(crate) more: bool,
     /// Lines that were too long.
@@ -83,8 +129,8 @@ pub(crate) struct Look {
 pub(crate) enum End {
     /// There is more to read first.
     Grown,
-    /// Everything is taken; here is the last line, if it was there without its end.
-    Reached(Option<Chunk>),
+    /// Everything is taken, also a last line without its end.
+    Reached,
 }
 
 /// A file that begins anew.
@@ -147,7 +193,7 @@ impl Followed {
         }
     }
 
-    /// Reads at most one block.
+    /// Reads at most one block, and gathers its lines.
     pub(crate) fn look(&mut self, common: &mut Common) -> io::Result<Look> {
         self.ready = false;
         let mut look = Look::default();
@@ -178,38 +224,41 @@ impl Followed {
         // What was not read must not count as seen.
         self.seen = if look.more { (end, 0, 0) } else { now };
         self.ready = look.more;
-        let mut chunk = ChunkBuilder::new(BodyKind::Text, common.tag.clone());
-        let mut block = common.buffer.get(..read).unwrap_or_default();
+        let max_line = common.max_line;
+        let (gathered, mut block) = common.gather(read);
         if self.hole {
             let zeros = block.iter().take_while(|byte| **byte == 0).count();
             block = block.get(zeros..).unwrap_or_default();
             self.offset += zeros as u64;
             self.hole = block.is_empty();
         }
-        let taken = take_lines(&mut chunk, now_ns(), block, common.max_line, self.skipping);
-        self.took(&taken, block.len(), common.max_line);
+        let before = gathered.chunk.len();
+        let taken = take_lines(&mut gathered.chunk, gathered.time_ns, block, max_line, self.skipping);
+        self.took(&taken, block.len(), max_line);
         look.cut = taken.cut;
-        look.chunk = self.close(chunk, common);
+        if common.gathered.chunk.len() > before {
+            self.note_position(common);
+        }
         Ok(look)
     }
 
-    /// Takes a last line that has no end, once nobody will write one.
+    /// Gathers a last line that has no end, once nobody will write one.
     pub(crate) fn end(&mut self, common: &mut Common) -> io::Result<End> {
         let metadata = self.file.metadata()?;
         if (metadata.len(), metadata.mtime(), metadata.mtime_nsec()) != self.seen {
             return Ok(End::Grown);
         }
         let read = self.read_block(&mut common.buffer)?;
-        let line = common.buffer.get(..read).unwrap_or_default();
+        let (gathered, line) = common.gather(read);
         if memchr::memchr(b'\n', line).is_some() {
             return Ok(End::Grown);
         }
-        let mut chunk = ChunkBuilder::new(BodyKind::Text, common.tag.clone());
         if !line.is_empty() && !self.skipping {
-            chunk.push(now_ns(), line);
+            gathered.chunk.push(gathered.time_ns, line);
             self.offset += read as u64;
+            self.note_position(common);
         }
-        Ok(End::Reached(self.close(chunk, common)))
+        Ok(End::Reached)
     }
 
     /// When it last grew, or was moved if that was later.
@@ -244,16 +293,12 @@ impl Followed {
         };
     }
 
-    fn close(&self, mut chunk: ChunkBuilder, common: &mut Common) -> Option<Chunk> {
-        if !chunk.is_empty() {
-            let position = self.position();
-            let key = position.id.key();
-            common.unrecorded.retain(|other| other.key != key);
-            let others = common.unrecorded.len().min(MOST_OTHERS);
-            common.unrecorded.drain(..others).for_each(|other| chunk.position(other));
-            chunk.position(Position { source: common.source.clone(), key, value: position.encode() });
-        }
-        chunk.finish()
+    fn note_position(&self, common: &mut Common) {
+        let position = self.position();
+        let key = position.id.key();
+        common.unrecorded.retain(|other| other.key != key);
+        common.gathered.chunk.position(Position { source: common.source.clone(), key, value: position.encode() });
+        common.gathered.files += 1;
     }
 
     fn restart(&mut self) -> io::Result<Restarted> {

@@ -1,7 +1,8 @@
 //! Following files: what is written to them becomes records, each line once.
 //!
-//! One thread reads all files of a source in turn, a block at a time; a block becomes a chunk, which carries the position
-//! behind its last whole line. So data and position are durable together, and a start goes on where the journal ends.
+//! One thread reads all files of a source in turn, a block at a time. A block, or the few lines of many files, becomes a chunk,
+//! which carries each file's position behind its last whole line. So data and position are durable together, and a start
+//! goes on where the journal ends.
 //!
 //! A file is known by device, inode and a fingerprint of its first bytes ([`identity`]), and is read by its open handle to its
 //! end, whatever becomes of its name. `docs/sources.md` says what that means for rotation, truncation and deletion.

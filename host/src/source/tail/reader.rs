@@ -10,12 +10,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::absent::Absent;
-use super::followed::{BLOCK_BYTES, Common, End, Followed, Look, Moved};
+use super::followed::{BLOCK_BYTES, Common, End, Followed, Gathered, Look, Moved};
 use super::patterns::Patterns;
 use super::position::FilePosition;
 use super::watch::Watch;
 use crate::config::{SourceConfig, TailConfig};
-use crate::record::Chunk;
 use crate::source::lane::{Lane, Stopping};
 use crate::source::sink::Sink;
 
@@ -65,6 +64,7 @@ impl Reader {
                 tag: source.tag.clone(),
                 max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
                 buffer: vec![0; BLOCK_BYTES],
+                gathered: Gathered::new(source.tag.clone()),
                 unrecorded: Vec::new(),
             },
             patterns,
@@ -141,7 +141,9 @@ impl Reader {
             match file.look(&mut self.common) {
                 Ok(look) => {
                     self.tell(n, &look);
-                    self.hand_in(look.chunk)?;
+                    if self.common.gathered.is_enough() {
+                        self.hand_in()?;
+                    }
                 }
                 Err(e) => {
                     let path = file.path.clone();
@@ -149,7 +151,7 @@ impl Reader {
                 }
             }
         }
-        Ok(())
+        self.hand_in()
     }
 
     fn tell(&mut self, n: usize, look: &Look) {
@@ -168,12 +170,12 @@ impl Reader {
         if look.cut > 0 {
             self.sink.count_discarded(&self.common.source, "line_too_long", look.cut);
             let limit = self.common.max_line;
-            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_bytes) and are cut there"));
+            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and are cut there"));
         }
     }
 
-    fn hand_in(&mut self, chunk: Option<Chunk>) -> Result<(), Stopping> {
-        let Some(chunk) = chunk else { return Ok(()) };
+    fn hand_in(&mut self) -> Result<(), Stopping> {
+        let Some(chunk) = self.common.close_chunk() else { return Ok(()) };
         self.runtime.block_on(self.lane.hand_in(chunk))
     }
 
@@ -186,18 +188,17 @@ impl Reader {
                 n += 1;
                 continue;
             };
-            let last = match file.end(&mut self.common) {
+            match file.end(&mut self.common) {
                 Ok(End::Grown) => {
                     file.ready = true;
                     n += 1;
                     continue;
                 }
-                Ok(End::Reached(last)) => last,
+                Ok(End::Reached) => {}
                 Err(e) => {
                     warn!(source = %self.common.source, "{}: its last line could not be read: {e}", file.path.display());
-                    None
                 }
-            };
+            }
             if let Moved::Renamed(_) = moved {
                 file.moved = None;
                 n += 1;
@@ -210,8 +211,8 @@ impl Reader {
                     self.absent.insert(file.position());
                 }
             }
-            self.hand_in(last)?;
         }
+        self.hand_in()?;
         if !deleted.is_empty() {
             // Its position must not come after it is forgotten; and while the file is open, no other gets its inode.
             self.runtime.block_on(self.lane.drain())?;

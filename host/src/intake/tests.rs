@@ -1,0 +1,350 @@
+//! What sources rely on.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use proptest::prelude::*;
+use tokio::sync::{oneshot, watch};
+
+use super::*;
+use crate::journal::{AppendError, Condition, Options, Recovery};
+use crate::queue::{BatchLimits, QueueOptions};
+use crate::record::{BodyKind, ChunkBuilder, ChunkId};
+use crate::state::State;
+
+const SEGMENT: u64 = 1 << 20;
+
+struct House {
+    dir: tempfile::TempDir,
+    journal: Journal,
+    metrics: Metrics,
+    queues: Vec<Queue>,
+    intake: Intake,
+}
+
+fn output(name: &str) -> QueueOptions {
+    QueueOptions {
+        output: name.into(),
+        partition_by_tag: true,
+        limits: BatchLimits {
+            max_bytes: 1,
+            max_records: 1_000_000,
+            max_age: Duration::from_secs(600),
+            record_overhead: 0,
+        },
+        max_bytes: None,
+        when_full: WhenFull::Block,
+    }
+}
+
+fn options(max_bytes: Option<u64>) -> Options {
+    Options { segment_bytes: SEGMENT, max_bytes, reserve_bytes: 0 }
+}
+
+/// A journal, a state, and outputs that want what their match says.
+fn house_in(dir: tempfile::TempDir, max_bytes: Option<u64>, outputs: Vec<(&str, QueueOptions)>) -> House {
+    let (journal, recovery) = open_journal(dir.path(), max_bytes);
+    let (state, _) = State::open(&dir.path().join("data")).unwrap();
+    let metrics = Metrics::new();
+    let ledger = Ledger::new(journal.clone(), state, metrics.clone());
+    let (patterns, options): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+    let (queues, positions) = ledger.restore(&recovery, options).unwrap();
+    let committing = ledger.clone();
+    journal.start(Box::new(move |group| committing.committed(group)));
+    let routes = patterns.iter().map(|p| vec![(*p).to_owned()]).zip(queues.clone()).collect();
+    let intake = Intake::new(routes, journal.clone(), ledger, positions, metrics.clone()).unwrap();
+    House { dir, journal, metrics, queues, intake }
+}
+
+fn open_journal(dir: &Path, max_bytes: Option<u64>) -> (Journal, Recovery) {
+    Journal::open(&dir.join("journal"), &dir.join("quarantine"), options(max_bytes)).unwrap()
+}
+
+fn house(outputs: Vec<(&str, QueueOptions)>) -> House {
+    house_in(tempfile::tempdir().unwrap(), None, outputs)
+}
+
+fn chunk(tag: &str, bytes: usize) -> Chunk {
+    let mut builder = ChunkBuilder::new(BodyKind::Text, tag.into());
+    builder.push(1, &vec![b'x'; bytes]);
+    builder.finish().unwrap()
+}
+
+fn at(key: &str, value: &str) -> Position {
+    Position { source: "files".into(), key: key.into(), value: value.into() }
+}
+
+fn chunk_at(tag: &str, position: Position) -> Chunk {
+    let mut builder = ChunkBuilder::new(BodyKind::Text, tag.into());
+    builder.push(1, b"body");
+    builder.position(position);
+    builder.finish().unwrap()
+}
+
+impl House {
+    fn counted(&self, line: &str) -> bool {
+        self.metrics.render().lines().any(|l| l == line)
+    }
+}
+
+#[tokio::test]
+async fn a_chunk_goes_to_each_output_that_its_tag_matches() {
+    let house = house(vec![("app*", output("a")), ("*.web", output("b")), ("other", output("c"))]);
+    house.intake.enqueue(chunk("app.web", 10)).await.unwrap().durable().await.unwrap();
+    house.intake.enqueue(chunk("app", 10)).await.unwrap().durable().await.unwrap();
+    let records: Vec<_> = house.queues.iter().map(Queue::records).collect();
+    assert_eq!(records, [2, 1, 0]);
+    let batch = house.queues[1].next_batch().await.unwrap();
+    assert_eq!(&*batch.row.partition, "app.web");
+    assert!(house.counted(r#"wharf_durable_records_total{output="a"} 2"#));
+    assert!(house.counted(r#"wharf_source_accepted_records_total{source="app"} 1"#));
+}
+
+#[tokio::test]
+async fn what_no_output_wants_is_counted_and_over_at_once() {
+    let house = house(vec![("app", output("a"))]);
+    let named = house.intake.for_source(&"http".into());
+    named.try_enqueue(chunk("web", 10)).unwrap().durable().await.unwrap();
+    named.enqueue(chunk("web", 10)).await.unwrap().durable().await.unwrap();
+    assert!(house.counted(r#"wharf_dropped_records_total{output="",reason="no_output"} 2"#));
+    assert!(house.counted(r#"wharf_source_accepted_records_total{source="http"} 2"#));
+    assert_eq!(house.journal.usage().chunks, 0);
+}
+
+#[test]
+fn an_empty_match_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, recovery) = open_journal(dir.path(), None);
+    let (state, _) = State::open(&dir.path().join("data")).unwrap();
+    let ledger = Ledger::new(journal.clone(), state, Metrics::new());
+    let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
+    let error = Intake::new(vec![(vec![String::new()], queue)], journal, ledger, vec![], Metrics::new()).unwrap_err();
+    assert!(error.to_string().contains("output a"), "{error}");
+}
+
+#[tokio::test]
+async fn an_output_that_drops_the_newest_does_not_keep_the_others_from_theirs() {
+    let dropping = QueueOptions { max_bytes: Some(1000), when_full: WhenFull::DropNewest, ..output("d") };
+    let house = house(vec![("*", dropping), ("*", output("a"))]);
+    for _ in 0..3 {
+        house.intake.enqueue(chunk("t", 600)).await.unwrap().durable().await.unwrap();
+    }
+    assert_eq!((house.queues[0].records(), house.queues[1].records()), (1, 3));
+    assert!(house.counted(r#"wharf_dropped_records_total{output="d",reason="queue_full_drop_newest"} 2"#));
+}
+
+#[tokio::test]
+async fn a_full_output_is_waited_for_and_holds_no_room_elsewhere() {
+    let small = |name| QueueOptions { max_bytes: Some(1000), ..output(name) };
+    let house = house(vec![("both*", small("a")), ("*", small("b"))]);
+    house.intake.enqueue(chunk("both", 600)).await.unwrap().durable().await.unwrap();
+    let b = house.queues[1].next_batch().await.unwrap();
+    house.queues[1].settle(&b).unwrap();
+    // `a` is full, `b` is not.
+    assert!(
+        matches!(house.intake.try_enqueue(chunk("both", 600)), Err(Refused::Full { what, .. }) if what == "output a")
+    );
+    let waiting = tokio::spawn({
+        let intake = house.intake.clone();
+        async move { intake.enqueue(chunk("both", 600)).await.unwrap().durable().await }
+    });
+    tokio::task::yield_now().await;
+    house.intake.try_enqueue(chunk("only.b", 600)).unwrap().durable().await.unwrap();
+    let a = house.queues[0].next_batch().await.unwrap();
+    let only_b = house.queues[1].next_batch().await.unwrap();
+    house.queues[0].settle(&a).unwrap();
+    house.queues[1].settle(&only_b).unwrap();
+    waiting.await.unwrap().unwrap();
+    assert_eq!((house.queues[0].records(), house.queues[1].records()), (1, 1));
+}
+
+#[tokio::test]
+async fn when_the_journal_is_full_senders_wait_or_are_told_and_nothing_is_lost_or_reordered() {
+    let house = house_in(tempfile::tempdir().unwrap(), Some(2 * SEGMENT), vec![("*", output("a"))]);
+    let sent = tokio::spawn({
+        let intake = house.intake.clone();
+        async move {
+            let mut tickets = Vec::new();
+            for n in 0..12 {
+                tickets.push(intake.enqueue(chunk(&format!("t{n}"), 300_000)).await.unwrap());
+            }
+            for ticket in tickets {
+                ticket.durable().await.unwrap();
+            }
+        }
+    });
+    // Only what fits is there until something is settled.
+    let mut condition = house.journal.condition();
+    condition.wait_for(|c| matches!(c, Condition::LimitReached { .. })).await.unwrap();
+    let refused = house.intake.try_enqueue(chunk("http", 10));
+    assert!(matches!(refused, Err(Refused::Full { what, .. }) if what == "the journal"));
+    let mut had = Vec::new();
+    while had.len() < 12 {
+        let batch = house.queues[0].next_batch().await.unwrap();
+        had.push((batch.row.first, batch.row.partition.to_string()));
+        let queue = house.queues[0].clone();
+        tokio::task::spawn_blocking(move || queue.settle(&batch)).await.unwrap().unwrap();
+    }
+    sent.await.unwrap();
+    had.sort();
+    let expected: Vec<_> = (0..12).map(|n| format!("t{n}")).collect();
+    assert_eq!(had.into_iter().map(|(_, tag)| tag).collect::<Vec<_>>(), expected);
+    assert_eq!(house.queues[0].bytes(), 0);
+}
+
+#[tokio::test]
+async fn positions_are_found_after_a_restart_and_can_be_forgotten() {
+    let one = house(vec![("app", output("a"))]);
+    for value in ["1", "2"] {
+        one.intake.enqueue(chunk_at("app", at("f", value))).await.unwrap().durable().await.unwrap();
+    }
+    // Nobody wants it, so it is not kept; it is read again when somebody may.
+    one.intake.enqueue(chunk_at("other", at("g", "9"))).await.unwrap().durable().await.unwrap();
+    assert_eq!(one.intake.positions("files"), []);
+    let restart = |house: House| {
+        let House { dir, journal, metrics: _, queues, intake } = house;
+        drop((queues, intake));
+        journal.close();
+        drop(journal);
+        house_in(dir, None, vec![("app", output("a"))])
+    };
+    let two = restart(one);
+    assert_eq!(two.intake.positions("files"), [at("f", "2")]);
+    assert_eq!(two.intake.positions("none"), []);
+    // Delivered and released, it is in the state.
+    let queue = two.queues[0].clone();
+    while !queue.is_empty() {
+        let batch = queue.next_batch().await.unwrap();
+        queue.settle(&batch).unwrap();
+    }
+    drop(queue);
+    let three = restart(two);
+    assert_eq!(three.intake.positions("files"), [at("f", "2")]);
+    three.intake.forget("files", vec!["f".into()]).await;
+    assert_eq!(three.intake.positions("files"), []);
+    assert_eq!(restart(three).intake.positions("files"), []);
+}
+
+#[tokio::test]
+async fn a_stop_ends_all_waiting() {
+    let house = house(vec![("*", QueueOptions { max_bytes: Some(1000), ..output("a") })]);
+    house.intake.enqueue(chunk("t", 900)).await.unwrap().durable().await.unwrap();
+    let waiting = tokio::spawn({
+        let intake = house.intake.clone();
+        async move { intake.enqueue(chunk("t", 900)).await.map(|_| ()) }
+    });
+    tokio::task::yield_now().await;
+    house.intake.stop();
+    assert_eq!(waiting.await.unwrap(), Err(Refused::Stopping));
+    assert_eq!(house.intake.try_enqueue(chunk("t", 1)).map(|_| ()), Err(Refused::Stopping));
+    assert_eq!(house.intake.enqueue(chunk("t", 1)).await.map(|_| ()), Err(Refused::Stopping));
+}
+
+#[tokio::test]
+async fn what_is_handed_in_for_one_output_goes_there_alone_and_is_never_dropped() {
+    let dropping = QueueOptions { max_bytes: Some(1000), when_full: WhenFull::DropNewest, ..output("d") };
+    let house = house(vec![("app", dropping), ("*", output("a"))]);
+    house.intake.enqueue_for("d", chunk("elsewhere", 600)).await.unwrap().durable().await.unwrap();
+    let waiting = tokio::spawn({
+        let intake = house.intake.clone();
+        async move { intake.enqueue_for("d", chunk("elsewhere", 600)).await.unwrap().durable().await }
+    });
+    tokio::task::yield_now().await;
+    let batch = house.queues[0].next_batch().await.unwrap();
+    assert_eq!(&*batch.row.partition, "elsewhere");
+    house.queues[0].settle(&batch).unwrap();
+    waiting.await.unwrap().unwrap();
+    assert_eq!((house.queues[0].records(), house.queues[1].records()), (1, 0));
+    assert!(house.intake.has_output("d") && !house.intake.has_output("x"));
+    assert!(matches!(house.intake.enqueue_for("x", chunk("t", 1)).await, Err(Refused::Failed(_))));
+}
+
+/// A journal that refuses when its script says so, and then all that was meant to come behind.
+struct Scripted(Mutex<Script>, watch::Sender<Condition>);
+
+#[derive(Default)]
+struct Script {
+    refuses: VecDeque<bool>,
+    refusals: u64,
+    waiting: VecDeque<(Chunk, Option<u64>, oneshot::Sender<Result<ChunkId, AppendError>>)>,
+    taken: Vec<String>,
+}
+
+impl Log for Scripted {
+    fn refusals(&self) -> u64 {
+        self.0.lock().unwrap().refusals
+    }
+    fn append(&self, chunk: Chunk, seen: Option<u64>) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        let (reply, answer) = oneshot::channel();
+        self.0.lock().unwrap().waiting.push_back((chunk, seen, reply));
+        answer
+    }
+    fn condition(&self) -> watch::Receiver<Condition> {
+        self.1.subscribe()
+    }
+}
+
+impl Scripted {
+    /// Answers the oldest append. Whether there was one.
+    fn turn(&self) -> bool {
+        let mut script = self.0.lock().unwrap();
+        let Some((chunk, seen, reply)) = script.waiting.pop_front() else { return false };
+        let answer = if seen.is_some_and(|seen| seen != script.refusals) {
+            Err(AppendError::Overtaking)
+        } else if script.refuses.pop_front().unwrap_or(false) {
+            script.refusals += 1;
+            Err(AppendError::Io("scripted".into()))
+        } else {
+            script.taken.push(chunk.meta().tag.to_string());
+            Ok(ChunkId(script.taken.len() as u64))
+        };
+        let _ = reply.send(answer);
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_refused_the_order_stays_and_nothing_is_missing(
+        first in proptest::collection::vec(proptest::bool::weighted(0.3), 0..12),
+        turns in proptest::collection::vec(0usize..4, 20),
+    ) {
+        // Refusals in a row would each wait a while: one pass with refusals, then none.
+        let log = Arc::new(Scripted(Mutex::default(), watch::Sender::new(Condition::Writable)));
+        log.0.lock().unwrap().refuses = first.iter().enumerate().map(|(n, no)| *no && n % 4 == 0).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        runtime.block_on(async {
+            let (journal, recovery) = open_journal(dir.path(), None);
+            let (state, _) = State::open(&dir.path().join("data")).unwrap();
+            let ledger = Ledger::new(journal, state, Metrics::new());
+            let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
+            let routes = vec![(vec!["*".to_owned()], queue)];
+            let intake = Intake::with(routes, log.clone(), ledger, vec![], Metrics::new()).unwrap();
+            let sender = tokio::spawn({
+                let turns = turns.clone();
+                async move {
+                    let mut tickets = Vec::new();
+                    for (n, turns) in turns.into_iter().enumerate() {
+                        tickets.push(intake.enqueue(chunk(&format!("{n:02}"), 1)).await.unwrap());
+                        for _ in 0..turns {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    for ticket in tickets {
+                        ticket.durable().await.unwrap();
+                    }
+                }
+            });
+            while !sender.is_finished() {
+                log.turn();
+                tokio::task::yield_now().await;
+            }
+            sender.await.unwrap();
+        });
+        let expected: Vec<_> = (0..turns.len()).map(|n| format!("{n:02}")).collect();
+        prop_assert_eq!(&log.0.lock().unwrap().taken, &expected);
+    }
+}

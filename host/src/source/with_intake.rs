@@ -1,0 +1,144 @@
+//! Sources before the real intake, journal and state: what is kept over a restart.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::testing::eventually;
+use super::{SourceEnded, spawn};
+use crate::config::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
+use crate::intake::Intake;
+use crate::journal::{Journal, Options};
+use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions, WhenFull};
+use crate::state::State;
+use crate::telemetry::Metrics;
+
+/// Everything from the intake to the disk, with one output that wants all and delivers nothing.
+struct House {
+    journal: Journal,
+    queue: Queue,
+    intake: Intake,
+}
+
+impl House {
+    fn open(dir: &Path) -> Self {
+        let options = Options { segment_bytes: 4 << 20, max_bytes: None, reserve_bytes: 0 };
+        let (journal, recovery) = Journal::open(&dir.join("journal"), &dir.join("quarantine"), options).unwrap();
+        let (state, _) = State::open(&dir.join("state")).unwrap();
+        let ledger = Ledger::new(journal.clone(), state, Metrics::new());
+        let output = QueueOptions {
+            output: "all".into(),
+            partition_by_tag: false,
+            limits: BatchLimits { max_bytes: 1, max_records: 1, max_age: Duration::ZERO, record_overhead: 0 },
+            max_bytes: None,
+            when_full: WhenFull::Block,
+        };
+        let (mut queues, positions) = ledger.restore(&recovery, vec![output]).unwrap();
+        let queue = queues.remove(0);
+        let committing = ledger.clone();
+        journal.start(Box::new(move |group| committing.committed(group)));
+        let routes = vec![(vec!["*".to_owned()], queue.clone())];
+        let intake = Intake::new(routes, journal.clone(), ledger, positions, Metrics::new()).unwrap();
+        Self { journal, queue, intake }
+    }
+
+    async fn wait_for(&self, records: u64) {
+        eventually("the records are durable", || (self.queue.records() >= records).then_some(())).await;
+    }
+
+    /// Ends it, and gives all lines that are kept.
+    async fn close(self) -> Vec<String> {
+        let records = self.queue.records();
+        let mut lines = Vec::new();
+        while (lines.len() as u64) < records {
+            for (id, _) in self.queue.next_batch().await.unwrap().chunks.iter() {
+                let chunk = self.journal.read(*id).unwrap();
+                lines.extend(chunk.iter().map(|record| String::from_utf8_lossy(record.body).into_owned()));
+            }
+        }
+        self.intake.stop();
+        self.journal.close();
+        lines
+    }
+}
+
+fn source(kind: SourceKind) -> SourceConfig {
+    SourceConfig { name: "app".into(), tag: "app".into(), kind }
+}
+
+#[tokio::test]
+async fn files_are_read_once_over_restarts() {
+    let (logs, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = TailConfig {
+        paths: vec![format!("{}/*.log", logs.path().display())],
+        exclude: Vec::new(),
+        read_from_beginning: true,
+        refresh_interval: Duration::from_millis(100),
+        max_line_bytes: 1 << 20,
+        rotate_wait: Duration::from_millis(50),
+    };
+    let mut expected: Vec<String> = Vec::new();
+    for run in 0..3 {
+        let house = House::open(data.path());
+        let shutdown = CancellationToken::new();
+        let running = spawn(source(SourceKind::Tail(config.clone())), house.intake.clone(), shutdown.clone()).unwrap();
+        for file in 0..=run {
+            let path = logs.path().join(format!("{file}.log"));
+            let mut file_handle = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+            for n in 0..5000 {
+                let line = format!("file {file} run {run} line {n}");
+                writeln!(file_handle, "{line}").unwrap();
+                expected.push(line);
+            }
+        }
+        house.wait_for(expected.len() as u64).await;
+        shutdown.cancel();
+        assert_eq!(running.ended().await, SourceEnded::Stopped);
+        let mut lines = house.close().await;
+        lines.sort();
+        expected.sort();
+        assert!(lines == expected, "run {run}: {} lines, {} expected", lines.len(), expected.len());
+    }
+}
+
+#[tokio::test]
+async fn an_answered_request_is_there_after_a_restart() {
+    let data = tempfile::tempdir().unwrap();
+    let house = House::open(data.path());
+    let shutdown = CancellationToken::new();
+    let http = HttpSourceConfig { listen: "127.0.0.1:0".parse().unwrap(), max_body_bytes: 1 << 20 };
+    let running = spawn(source(SourceKind::Http(http)), house.intake.clone(), shutdown.clone()).unwrap();
+    let address = running.address().unwrap();
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        let request = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 7\r\n\r\none\ntwo";
+        client.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    let answer = answer.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"accepted\":2}"), "{answer}");
+    shutdown.cancel();
+    running.ended().await;
+    house.close().await;
+    assert_eq!(House::open(data.path()).close().await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn made_up_records_go_on_counting_after_a_restart() {
+    let data = tempfile::tempdir().unwrap();
+    for (count, shown) in [(3000, 3000), (5000, 5000), (5000, 5000)] {
+        let house = House::open(data.path());
+        let generate = GenerateConfig { rate: None, count: Some(count), record_bytes: 40 };
+        let running =
+            spawn(source(SourceKind::Generate(generate)), house.intake.clone(), CancellationToken::new()).unwrap();
+        assert_eq!(running.ended().await, SourceEnded::Finished);
+        let lines = house.close().await;
+        assert_eq!(lines.len(), shown);
+        assert!(lines.iter().zip(1..).all(|(line, n)| line.starts_with(&format!("generate app {n:012} "))));
+    }
+}
