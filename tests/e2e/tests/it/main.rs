@@ -1,0 +1,13 @@
+//! The promises, shown from outside: the real binary, real servers, injected faults. One theme a file.
+
+mod crash;
+mod damage;
+mod full_disk;
+mod http_source;
+mod independent_server;
+mod local_server;
+mod power_cut;
+mod restart;
+mod service_faults;
+mod stop;
+mod support;

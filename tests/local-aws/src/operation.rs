@@ -1,0 +1,104 @@
+//! Which S3 operation a request is, from its method, path and query alone: faults must be able to strike before anything is parsed.
+
+use hyper::Method;
+
+/// An S3 operation, as far as the log and the faults tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are those of the S3 API reference")]
+pub enum Operation {
+    PutObject,
+    GetObject,
+    HeadObject,
+    DeleteObject,
+    GetObjectTagging,
+    CreateMultipartUpload,
+    UploadPart,
+    CompleteMultipartUpload,
+    AbortMultipartUpload,
+    ListParts,
+    ListMultipartUploads,
+    ListObjects,
+    CreateBucket,
+    HeadBucket,
+    /// Anything else.
+    Other,
+}
+
+/// What a request line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) operation: Operation,
+    pub(crate) bucket: String,
+    pub(crate) key: String,
+}
+
+impl Target {
+    /// Reads a request line in path style (`/bucket/key?query`).
+    pub(crate) fn of(method: &Method, path: &str, query: &str) -> Self {
+        let (bucket, key) = path.trim_start_matches('/').split_once('/').unwrap_or((path.trim_start_matches('/'), ""));
+        let has = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
+        let operation = match (method.as_str(), key.is_empty()) {
+            ("PUT", false) if has("uploadId") => Operation::UploadPart,
+            ("PUT", false) if query.is_empty() || has("x-id") => Operation::PutObject,
+            ("POST", false) if has("uploads") => Operation::CreateMultipartUpload,
+            ("POST", false) if has("uploadId") => Operation::CompleteMultipartUpload,
+            ("DELETE", false) if has("uploadId") => Operation::AbortMultipartUpload,
+            ("DELETE", false) => Operation::DeleteObject,
+            ("GET", false) if has("uploadId") => Operation::ListParts,
+            ("GET", false) if has("tagging") => Operation::GetObjectTagging,
+            ("GET", false) => Operation::GetObject,
+            ("HEAD", false) => Operation::HeadObject,
+            ("GET", true) if has("uploads") => Operation::ListMultipartUploads,
+            ("GET", true) if !bucket.is_empty() => Operation::ListObjects,
+            ("PUT", true) if !bucket.is_empty() => Operation::CreateBucket,
+            ("HEAD", true) if !bucket.is_empty() => Operation::HeadBucket,
+            _ => Operation::Other,
+        };
+        Self { operation, bucket: percent_decode(bucket), key: percent_decode(key) }
+    }
+}
+
+pub(crate) fn percent_decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = (first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| {
+            let hex = std::str::from_utf8(hex).ok()?;
+            u8::from_str_radix(hex, 16).ok()
+        });
+        if let Some(byte) = escaped {
+            bytes.push(byte);
+            rest = tail.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_told_from_the_request_line() {
+        // Request lines as in the examples of the S3 API reference.
+        for (method, path, query, operation, key) in [
+            (Method::PUT, "/logs/a%20b", "", Operation::PutObject, "a b"),
+            (Method::PUT, "/logs/a", "x-id=PutObject", Operation::PutObject, "a"),
+            (Method::PUT, "/logs/a", "partNumber=1&uploadId=x", Operation::UploadPart, "a"),
+            (Method::POST, "/logs/a/b", "uploads", Operation::CreateMultipartUpload, "a/b"),
+            (Method::POST, "/logs/a", "uploadId=x", Operation::CompleteMultipartUpload, "a"),
+            (Method::DELETE, "/logs/a", "uploadId=x", Operation::AbortMultipartUpload, "a"),
+            (Method::GET, "/logs/a", "uploadId=x", Operation::ListParts, "a"),
+            (Method::GET, "/logs", "uploads", Operation::ListMultipartUploads, ""),
+            (Method::GET, "/logs/", "list-type=2", Operation::ListObjects, ""),
+            (Method::PUT, "/logs", "", Operation::CreateBucket, ""),
+        ] {
+            let target = Target::of(&method, path, query);
+            assert_eq!((target.operation, target.key.as_str()), (operation, key), "{method} {path}?{query}");
+            assert_eq!(target.bucket, "logs");
+        }
+    }
+}
