@@ -548,3 +548,109 @@ fn a_partition_is_the_tag_where_tags_are_kept_apart_and_never_too_long() {
     assert_ne!(apart.partition_of(&long), apart.partition_of(&longer));
     assert_eq!(apart.partition_of(&long), apart.partition_of(&long));
 }
+
+#[derive(Debug, Clone)]
+enum Op {
+    Put(u8, u8),
+    Take,
+    Settle(u8),
+    GiveBack(u8),
+    Later(u8),
+    Restart,
+}
+
+fn op() -> impl proptest::strategy::Strategy<Value = Op> {
+    use proptest::prelude::*;
+    prop_oneof![
+        6 => (0u8..3, 1u8..150).prop_map(|(p, n)| Op::Put(p, n)),
+        4 => Just(Op::Take),
+        3 => any::<u8>().prop_map(Op::Settle),
+        1 => any::<u8>().prop_map(Op::GiveBack),
+        1 => (1u8..12).prop_map(Op::Later),
+        1 => Just(Op::Restart),
+    ]
+}
+
+/// Takes batches until there is none at once, and notes what must hold of each.
+async fn take(queue: &Queue, closed: &mut std::collections::HashMap<u64, Vec<u64>>) -> Option<Batch> {
+    if matches!(peek(queue), partitions::Next::Wait(_)) {
+        return None;
+    }
+    let batch = queue.next_batch().await.unwrap();
+    let chunks = ids(&batch);
+    assert!(chunks.is_sorted());
+    let known = closed.entry(batch.row.number).or_insert_with(|| chunks.clone());
+    assert_eq!(*known, chunks, "a batch has changed");
+    Some(batch)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 24, ..Default::default() })]
+
+    /// The model: every chunk is settled once, with the batch that it was first in; those of a partition in order.
+    #[test]
+    fn whatever_happens_each_chunk_is_settled_once_and_partitions_keep_their_order(
+        ops in proptest::collection::vec(op(), 1..60),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut bench = Bench::new();
+            let mut queue = bench.queue(options("a"));
+            let (mut put, mut settled, mut closed) = (0, Vec::new(), std::collections::HashMap::new());
+            let mut in_hand: Vec<Batch> = Vec::new();
+            for op in ops {
+                match op {
+                    Op::Put(partition, bytes) => {
+                        put += 1;
+                        bench.put(put, &partition.to_string(), u64::from(bytes), 1);
+                    }
+                    Op::Take => in_hand.extend(take(&queue, &mut closed).await),
+                    Op::Settle(n) if !in_hand.is_empty() => {
+                        let batch = in_hand.remove(usize::from(n) % in_hand.len());
+                        queue.settle(&batch).unwrap();
+                        settled.extend(ids(&batch));
+                    }
+                    Op::GiveBack(n) if !in_hand.is_empty() => {
+                        queue.give_back(in_hand.remove(usize::from(n) % in_hand.len()));
+                    }
+                    Op::Settle(_) | Op::GiveBack(_) => {}
+                    Op::Later(seconds) => bench.later(i64::from(seconds)),
+                    Op::Restart => {
+                        in_hand.clear();
+                        drop(queue);
+                        bench = bench.again();
+                        queue = bench.queue(options("a"));
+                    }
+                }
+                assert_eq!(queue.records(), put - settled.len() as u64);
+            }
+            for batch in in_hand {
+                queue.give_back(batch);
+            }
+            queue.flush();
+            while let Some(batch) = take(&queue, &mut closed).await {
+                queue.settle(&batch).unwrap();
+                settled.extend(ids(&batch));
+            }
+            settled.sort_unstable();
+            assert_eq!(settled, (1..=put).collect::<Vec<_>>());
+            assert_eq!((queue.bytes(), queue.oldest_arrival_ns()), (0, None));
+            // By number, each partition's chunks were closed in order.
+            let mut numbers: Vec<_> = closed.into_iter().collect();
+            numbers.sort();
+            let partition = |id: u64| bench_partition(&bench, id);
+            let mut last = std::collections::HashMap::new();
+            for id in numbers.into_iter().flat_map(|(_, chunks)| chunks) {
+                if let Some(partition) = partition(id) {
+                    assert!(last.insert(partition, id).is_none_or(|before| before < id));
+                }
+            }
+        });
+    }
+}
+
+/// The partition of a chunk that the journal still had at the last start.
+fn bench_partition(bench: &Bench, id: u64) -> Option<Arc<str>> {
+    let (_, meta) = bench.chunks.iter().find(|(chunk, _)| chunk.0 == id)?;
+    Some(meta.routes[0].partition.clone())
+}
