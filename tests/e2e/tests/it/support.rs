@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use wharf_e2e::{Delivered, Place, free_port};
+use wharf_e2e::{Delivered, LogWriter, Place, Wharf, free_port};
 use wharf_local_aws::{Options, S3};
 
 /// Where the tests' objects lie.
@@ -33,6 +33,15 @@ pub fn tail_place(s3: &S3, workers: u32, batch: &str) -> Place {
     let place = Place::new().unwrap();
     place.configure(&s3.endpoint(), &format!("{}{}", place.tail("app"), archive(workers, batch, &[]))).unwrap();
     place
+}
+
+/// Writes lines in so many steps, each of them durable before the next: a step is a chunk at least, and a batch is made of whole chunks.
+pub fn write_in_steps(writer: &mut LogWriter, steps: u64, lines: u64, wharf: &mut Wharf, place: &Place) {
+    for _ in 0..steps {
+        writer.write(lines).unwrap();
+        let wanted = writer.written() as f64;
+        wharf.wait_until("a step is durable", 30, || place.metric_at_least("wharf_durable_records_total", wanted));
+    }
 }
 
 /// What was delivered below [`PREFIX`].
