@@ -1,4 +1,5 @@
 //! The program as a person calls it: what it prints, where, and its exit codes.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests may")]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -31,10 +31,13 @@ pub struct Fault {
     pub done: bool,
 }
 
+/// An upload: its key, what its object will be like, and its parts.
+type Unfinished = (String, Attributes, BTreeMap<u16, Vec<u8>>);
+
 #[derive(Debug, Default)]
 pub struct Shared {
     pub objects: BTreeMap<String, Object>,
-    pub uploads: BTreeMap<String, (String, Attributes, BTreeMap<u16, Vec<u8>>)>,
+    pub uploads: BTreeMap<String, Unfinished>,
     pub calls: Vec<String>,
     pub faults: Vec<Fault>,
     pub encodings: usize,

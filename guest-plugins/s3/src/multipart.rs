@@ -179,10 +179,9 @@ impl<W: World> Multipart<'_, W> {
                 done.push(arrived.part.clone());
                 continue;
             }
-            if in_flight.len() >= PARTS_IN_FLIGHT
-                && let Some(flying) = in_flight.pop_front()
-            {
-                done.push(self.land(flying)?);
+            if in_flight.len() >= PARTS_IN_FLIGHT {
+                let landed = in_flight.pop_front().map(|flying| self.land(flying)).transpose()?;
+                done.extend(landed);
             }
             let pending = self.world.send_part(self.key, &upload.id, number, &body).map_err(Stop::S3)?;
             in_flight.push_back((pending, size, crc32c));
@@ -199,11 +198,11 @@ impl<W: World> Multipart<'_, W> {
     }
 
     fn complete(&self, id: &str, parts: &[Part]) -> Result<Step, Failure> {
-        if !self.target.conditional
-            && let Some(end) = self.already_there()?
-        {
-            self.give_up(id)?;
-            return Ok(Step::Ended(end));
+        if !self.target.conditional {
+            if let Some(end) = self.already_there()? {
+                self.give_up(id)?;
+                return Ok(Step::Ended(end));
+            }
         }
         match self.world.complete(self.key, id, parts, self.target.conditional) {
             Ok(()) => {

@@ -18,14 +18,14 @@ pub const MAX_KEY_BYTES: usize = 1024;
 /// A parsed `key_format`.
 #[derive(Debug, Clone)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<Token>,
     delimiters: String,
     timezone: TimeZone,
 }
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum Token {
     /// Stays as it is.
     Literal(String),
     /// `$TAG`
@@ -61,21 +61,21 @@ pub struct KeyTooLong {
 impl Template {
     /// Whether keys depend on the tag.
     pub fn uses_tag(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Tag | Part::TagPart(_)))
+        self.parts.iter().any(|part| matches!(part, Token::Tag | Token::TagPart(_)))
     }
     /// Whether keys are numbered.
     pub fn uses_index(&self) -> bool {
-        self.parts.contains(&Part::Index)
+        self.parts.contains(&Token::Index)
     }
     /// Whether keys carry the batch's short id.
     pub fn uses_uuid(&self) -> bool {
-        self.parts.contains(&Part::Uuid)
+        self.parts.contains(&Token::Uuid)
     }
 
     /// What all keys begin with.
     pub fn literal_prefix(&self) -> &str {
         match self.parts.first() {
-            Some(Part::Literal(text)) => text,
+            Some(Token::Literal(text)) => text,
             _ => "",
         }
     }
@@ -83,13 +83,13 @@ impl Template {
     /// Makes keys distinct by the batch's short id, before the extension: `a/%H.json.gz` becomes `a/%H-$UUID.json.gz`.
     pub fn add_uuid(&mut self) {
         let extension = match self.parts.last_mut() {
-            Some(Part::Literal(last)) => last.split_off(extension_start(last)),
+            Some(Token::Literal(last)) => last.split_off(extension_start(last)),
             _ => String::new(),
         };
-        self.parts.push(Part::Literal("-".into()));
-        self.parts.push(Part::Uuid);
-        self.parts.push(Part::Literal(extension));
-        self.parts.retain(|part| !matches!(part, Part::Literal(text) if text.is_empty()));
+        self.parts.push(Token::Literal("-".into()));
+        self.parts.push(Token::Uuid);
+        self.parts.push(Token::Literal(extension));
+        self.parts.retain(|part| !matches!(part, Token::Literal(text) if text.is_empty()));
     }
 
     /// A batch's key. `index` is needed where the template [uses it](Self::uses_index).
@@ -113,13 +113,13 @@ impl Template {
             Timestamp::from_nanosecond(facts.time.into()).unwrap_or_default().to_zoned_datetime(self.timezone.clone());
         for part in &self.parts {
             match part {
-                Part::Literal(text) => key.push_str(text),
-                Part::Tag => key.push_str(&value::safe(&facts.tag)),
-                Part::TagPart(n) => key.push_str(&value::safe(value::part(&facts.tag, &self.delimiters, *n))),
-                Part::Index => key.push_str(index),
-                Part::Uuid => key.push_str(&short_id(&facts.id)),
+                Token::Literal(text) => key.push_str(text),
+                Token::Tag => key.push_str(&value::safe(&facts.tag)),
+                Token::TagPart(n) => key.push_str(&value::safe(value::part(&facts.tag, &self.delimiters, *n))),
+                Token::Index => key.push_str(index),
+                Token::Uuid => key.push_str(&short_id(&facts.id)),
                 // Each conversion was tried when the template was parsed.
-                Part::Time(conversion) => key.push_str(&strtime::format(conversion, &at).unwrap_or_default()),
+                Token::Time(conversion) => key.push_str(&strtime::format(conversion, &at).unwrap_or_default()),
             }
         }
         key

@@ -38,7 +38,7 @@ macro_rules! export {
 
             // Native linkers do not take the names of a component's exports, and native tests do not need them.
             #[cfg(target_family = "wasm")]
-    $crate::__private::bindings::export!(Component with_types_in $crate::__private::bindings);
+            $crate::__private::bindings::export! { Component with_types_in $crate::__private::bindings }
         };
     };
 }

@@ -24,9 +24,7 @@ pub fn complete(mut schema: Value, aliases: &[(&str, &str)], elsewhere: &[(&str,
             properties.insert((*alias).into(), property);
         }
     }
-    if !elsewhere.is_empty()
-        && let Some(schema) = schema.as_object_mut()
-    {
+    if let (false, Some(schema)) = (elsewhere.is_empty(), schema.as_object_mut()) {
         let hints: Map<_, _> = elsewhere.iter().map(|(name, hint)| ((*name).to_owned(), Value::from(*hint))).collect();
         schema.insert("x-elsewhere".into(), hints.into());
     }

@@ -115,7 +115,7 @@ fn times(number: &str, factor: u64) -> Option<u128> {
 /// A size for a person: `50 MB`, `32 MiB`, `1234 B`; the largest unit that is exact.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
-    let exact = SIZES.iter().filter(|(_, factor)| bytes >= *factor && bytes % factor == 0);
+    let exact = SIZES.iter().filter(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
     match exact.max_by_key(|(_, factor)| *factor) {
         Some((unit, factor)) => format!("{} {unit}", bytes / factor),
         None => format!("{bytes} B"),
@@ -126,7 +126,8 @@ pub fn format_size(bytes: u64) -> String {
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
-    let exact = TIMES.iter().rev().find(|(_, f)| nanoseconds >= u128::from(*f) && nanoseconds % u128::from(*f) == 0);
+    let exact =
+        TIMES.iter().rev().find(|(_, f)| nanoseconds >= u128::from(*f) && nanoseconds.is_multiple_of(u128::from(*f)));
     match exact {
         Some((unit, factor)) => format!("{}{unit}", nanoseconds / u128::from(*factor)),
         None => format!("{}ms", duration.as_millis()),

@@ -10,7 +10,8 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's second tool chain (packages `rustc-web`, `cargo-web`, `rust-web-src`): a recent one whose standard library comes as source.
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
 const SYSTEM_CARGO: &str = "/usr/bin/cargo";
-const SYSTEM_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
+/// `lld` is for a machine whose other Rust has no rust-lld.
+const SYSTEM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld"];
 
 /// What compiles guests.
 #[derive(Debug, Clone, PartialEq, Eq)]

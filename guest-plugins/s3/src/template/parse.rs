@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-use super::{MAX_KEY_BYTES, Part, Template};
+use super::{MAX_KEY_BYTES, Template, Token};
 
 /// Conversions that mean in jiff what they mean in C's strftime.
 const CONVERSIONS: &str = "AaBbhCDdeFGgHIjklMmpPRSsTUuVWwYyZz";
@@ -31,7 +31,7 @@ pub fn parse(format: &str, delimiters: &str, timezone: Option<TimeZone>) -> Resu
 struct Reader<'a> {
     text: &'a str,
     chars: Peekable<CharIndices<'a>>,
-    parts: Vec<Part>,
+    parts: Vec<Token>,
     faults: Vec<String>,
 }
 
@@ -47,10 +47,10 @@ impl Reader<'_> {
     }
 
     fn literal(&mut self, c: char) {
-        if let Some(Part::Literal(text)) = self.parts.last_mut() {
+        if let Some(Token::Literal(text)) = self.parts.last_mut() {
             text.push(c);
         } else {
-            self.parts.push(Part::Literal(c.into()));
+            self.parts.push(Token::Literal(c.into()));
         }
     }
 
@@ -66,9 +66,9 @@ impl Reader<'_> {
     /// At `$`. As in Fluent Bit a name ends where it ends, whatever follows: `$INDEX_x` is the index and `_x`.
     fn read_value(&mut self, at: usize) {
         let rest = self.rest(at + 1);
-        for (name, part) in [("INDEX", Part::Index), ("UUID", Part::Uuid), ("TAG", Part::Tag)] {
+        for (name, part) in [("INDEX", Token::Index), ("UUID", Token::Uuid), ("TAG", Token::Tag)] {
             if let Some(behind) = rest.strip_prefix(name) {
-                let part = if part == Part::Tag && behind.starts_with('[') {
+                let part = if part == Token::Tag && behind.starts_with('[') {
                     let Some(part) = self.tag_part(at) else { return };
                     part
                 } else {
@@ -87,7 +87,7 @@ impl Reader<'_> {
     }
 
     /// At the `$` of `$TAG[`.
-    fn tag_part(&mut self, at: usize) -> Option<Part> {
+    fn tag_part(&mut self, at: usize) -> Option<Token> {
         let inside = self.rest(at + "$TAG[".len());
         let number = inside.split(']').next().unwrap_or_default();
         let closed = inside.len() > number.len();
@@ -100,7 +100,7 @@ impl Reader<'_> {
             ));
         }
         self.skip(length);
-        parsed.map(Part::TagPart)
+        parsed.map(Token::TagPart)
     }
 
     /// At `%`: flags, width, and the letter.
@@ -116,7 +116,7 @@ impl Reader<'_> {
         self.skip(length + letter.len_utf8());
         match conversion(&modifiers, letter) {
             Ok(part) => match part {
-                Part::Literal(text) => text.chars().for_each(|c| self.literal(c)),
+                Token::Literal(text) => text.chars().for_each(|c| self.literal(c)),
                 part => self.parts.push(part),
             },
             Err(fault) => self.faults.push(fault),
@@ -124,10 +124,10 @@ impl Reader<'_> {
     }
 }
 
-fn conversion(modifiers: &str, letter: char) -> Result<Part, String> {
+fn conversion(modifiers: &str, letter: char) -> Result<Token, String> {
     let written = format!("%{modifiers}{letter}");
     if letter == '%' && modifiers.is_empty() {
-        return Ok(Part::Literal("%".into()));
+        return Ok(Token::Literal("%".into()));
     }
     let digits = modifiers.strip_prefix('.').unwrap_or(modifiers);
     let jiffs = match letter {
@@ -162,17 +162,17 @@ fn conversion(modifiers: &str, letter: char) -> Result<Part, String> {
     };
     let sample = Timestamp::UNIX_EPOCH.to_zoned_datetime(TimeZone::UTC);
     match strtime::format(&jiffs, &sample) {
-        Ok(_) => Ok(Part::Time(jiffs)),
+        Ok(_) => Ok(Token::Time(jiffs)),
         Err(cause) => Err(format!("`{written}`: {cause}")),
     }
 }
 
-fn check_whole(parts: &[Part], faults: &mut Vec<String>) {
+fn check_whole(parts: &[Token], faults: &mut Vec<String>) {
     if parts.is_empty() && faults.is_empty() {
         faults.push("the key is empty".into());
     }
     let literals = parts.iter().map(|part| match part {
-        Part::Literal(text) => text.as_str(),
+        Token::Literal(text) => text.as_str(),
         // Stands for any value: no value is a `/`, and none makes a step of dots alone.
         _ => "x",
     });
