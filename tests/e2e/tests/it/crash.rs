@@ -56,7 +56,7 @@ fn one_worker_in_parts() {
         batch: "max_bytes: 11MB, max_age: 2s",
         config: PARTS,
         line_bytes: 8000,
-        burst: 60,
+        burst: 20,
     });
 }
 
@@ -68,7 +68,7 @@ fn four_workers_in_parts() {
         batch: "max_bytes: 6MB, max_age: 2s",
         config: PARTS,
         line_bytes: 8000,
-        burst: 60,
+        burst: 20,
     });
 }
 
