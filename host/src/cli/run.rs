@@ -11,8 +11,8 @@ Examples:
   wharf run -c /etc/wharf/wharf.yaml
   WHARF_LOG=debug wharf run -c wharf.yaml    a more talkative log, whatever log.level says
 
-SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays on disk for the
-next start. A second signal ends at once; nothing is lost either way.";
+SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays
+on disk for the next start. A second signal ends at once; nothing is lost either way.";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
