@@ -1,5 +1,7 @@
 //! `wharf run`.
 
+use std::time::Duration;
+
 use clap::Args as ClapArgs;
 
 use super::{ConfigFile, Ended};
@@ -26,7 +28,10 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
     init_logging(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(crate::run::run(config)) {
+    let ended = runtime.block_on(crate::run::run(config));
+    // What still runs in a thread after a second signal has nothing that was acknowledged; it is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    match ended {
         Ok(()) => Ok(()),
         Err(RunError::Config(faults)) => Err(Ended::Config(faults)),
         Err(error @ RunError::Failed(_)) => Err(Ended::Failed(error.to_string())),
