@@ -19,8 +19,8 @@ Examples:
   wharf dead-letter replay -c wharf.yaml --output archive
   wharf dead-letter purge -c wharf.yaml --batch 0123456789abcdef0123456789abcdef
 
-All of it works while Wharf runs and while it does not. Replayed records are taken in by the running Wharf, or the
-next one that starts, for the output that could not deliver them, once each.";
+All of it works while Wharf runs and while it does not. Replayed records are taken in by the
+running Wharf, or the next one that starts, for the output that could not deliver them.";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]

@@ -1,5 +1,7 @@
 //! `wharf run`.
 
+use std::time::Duration;
+
 use clap::Args as ClapArgs;
 
 use super::{ConfigFile, Ended};
@@ -11,8 +13,8 @@ Examples:
   wharf run -c /etc/wharf/wharf.yaml
   WHARF_LOG=debug wharf run -c wharf.yaml    a more talkative log, whatever log.level says
 
-SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays on disk for the
-next start. A second signal ends at once; nothing is lost either way.";
+SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays
+on disk for the next start. A second signal ends at once; nothing is lost either way.";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
@@ -26,7 +28,10 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
     init_logging(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(crate::run::run(config)) {
+    let ended = runtime.block_on(crate::run::run(config));
+    // What still runs in a thread after a second signal has nothing that was acknowledged; it is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    match ended {
         Ok(()) => Ok(()),
         Err(RunError::Config(faults)) => Err(Ended::Config(faults)),
         Err(error @ RunError::Failed(_)) => Err(Ended::Failed(error.to_string())),

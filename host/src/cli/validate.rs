@@ -7,16 +7,16 @@ use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
 use crate::config::{Config, SourceKind};
 use crate::plugin::{HostOptions, PluginHost};
-use crate::run::{CheckedOutput, check_outputs};
+use crate::run::{CheckedOutput, check_outputs, unwanted_sources};
 
 const EXAMPLES: &str = "\
 Examples:
   wharf validate -c wharf.yaml
   BUCKET=test wharf validate -c wharf.yaml    what ${BUCKET} in the file reads
 
-Nothing is made, opened for writing, or asked over the network. Each output's component is loaded and asked whether
-it likes its configuration. Exit codes: 0 valid, 78 faults (all of them on standard error, each with
-file:line:column).";
+Nothing is made, opened for writing, or asked over the network. Each output's component is
+loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
+them on standard error, each with file:line:column).";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
@@ -70,8 +70,12 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
             vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(" ")]
         })
         .collect();
+    let unwanted: String = unwanted_sources(config)
+        .iter()
+        .map(|source| format!("\nwarning: no output's `match` wants the tag of source {source}: its records would be counted as dropped\n"))
+        .collect();
     format!(
-        "{file} is valid: {}, {}\n\n{}\n{}",
+        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}",
         counted(sources.len(), "source", "sources"),
         counted(outputs.len(), "output", "outputs"),
         table(&["SOURCE", "TYPE", "TAG", "FROM"], &sources),

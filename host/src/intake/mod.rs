@@ -91,6 +91,12 @@ pub enum Refused {
     Stopping,
 }
 
+/// Whether any of an output's patterns wants this tag.
+#[must_use]
+pub fn wants(patterns: &[String], tag: &str) -> bool {
+    patterns.iter().any(|pattern| Pattern::new(pattern).matches(tag))
+}
+
 impl Intake {
     /// An intake before these outputs' queues, each with the patterns of the tags that it wants (`*` is any characters, `?` is
     /// one). `positions` are those of all sources as they were found at start.

@@ -31,7 +31,7 @@ use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 pub use lock::{DataDirLock, LockError};
-pub use outputs::{CheckedOutput, check_outputs};
+pub use outputs::{CheckedOutput, check_outputs, unwanted_sources};
 use signals::Signals;
 use status::Board;
 
@@ -59,6 +59,7 @@ fn failed(cause: impl std::fmt::Display) -> RunError {
 /// See [`RunError`].
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut signals = Signals::listen().map_err(failed)?;
+    raise_open_files();
     let started = Instant::now();
     make_folder(&config.data_dir)?;
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
@@ -79,6 +80,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 
     let host = plugin_host(&config)?;
     let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
+    for source in unwanted_sources(&config) {
+        tracing::warn!(source = %source, "no output's `match` wants this source's tag: its records are counted as dropped (no_output)");
+    }
     let rooms = open_rooms(&config, &metrics).await?;
     let queues = outputs::queues(&config, &checked, &rooms.ledger, &rooms.recovery).map_err(failed)?;
     let (queues, positions) = queues;
@@ -203,6 +207,13 @@ fn plugin_host(config: &Config) -> Result<PluginHost, RunError> {
         workers: config.outputs.iter().map(|o| o.workers).sum(),
     })
     .map_err(failed)
+}
+
+/// Segments and followed files stay open, so the usual soft limit of 1,024 files is soon too low.
+fn raise_open_files() {
+    if let Err(cause) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%cause, "the limit of open files could not be raised; see `ulimit -n`");
+    }
 }
 
 fn make_folder(path: &Path) -> Result<(), RunError> {

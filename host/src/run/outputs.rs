@@ -140,6 +140,15 @@ pub(super) fn queues(
     ledger.restore(recovery, options.collect())
 }
 
+/// Sources whose records no output wants: they would be counted as dropped.
+#[must_use]
+pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
+    let unwanted = |source: &&crate::config::SourceConfig| {
+        !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
+    };
+    config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
+}
+
 fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
     let batch = &output.batch;
     QueueOptions {

@@ -39,7 +39,8 @@ struct Arguments {
 fn main() -> ExitCode {
     // The limit is measured as a process of its own, like everything else.
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, limit::COMMAND, input, copy, sink] = arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    if let [_, limit::COMMAND, input, copy, sink] = arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
         return exit(limit::run(input.as_ref(), copy.as_ref(), sink));
     }
     exit(run(&Arguments::parse()))
@@ -79,7 +80,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
             println!("{}", measured?.row(&name, Some(&limit)));
         }
     }
-    println!("\nCPU is user and system time of the process in seconds for each GB (10⁹ bytes) of log lines; guest is the part of it that was");
+    println!(
+        "\nCPU is user and system time of the process in seconds for each GB (10⁹ bytes) of log lines; guest is the part of it that was"
+    );
     println!("spent inside calls of the component, the host's functions that it calls included.");
     Ok(())
 }

@@ -19,9 +19,11 @@ impl Usage {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).context("reading CPU time")?;
         // The name in brackets may hold anything; utime and stime are fields 14 and 15 of the line.
         let behind_name = stat.rsplit(')').next().unwrap_or_default();
-        let ticks: u64 = behind_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        let ticks: u64 =
+            behind_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).context("reading peak memory")?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next());
+        let peak =
+            status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next());
         let kib: u64 = peak.and_then(|kib| kib.parse().ok()).context("the kernel does not tell peak memory")?;
         Ok(Self { cpu_seconds: ticks as f64 / TICKS, peak_bytes: kib * 1024 })
     }
@@ -51,6 +53,9 @@ impl Measured {
         let guest = self.guest_seconds.map_or_else(String::new, share);
         let peak = self.usage.peak_bytes as f64 / f64::from(1 << 20);
         let sent = self.sent_bytes as f64 / 1e6;
-        format!("{name:<44} {:>7.1}  {of_limit:>8}  {cpu:>8.2}  {guest:>7}  {peak:>5.0} MiB  {sent:>6.0} MB", self.rate())
+        format!(
+            "{name:<44} {:>7.1}  {of_limit:>8}  {cpu:>8.2}  {guest:>7}  {peak:>5.0} MiB  {sent:>6.0} MB",
+            self.rate()
+        )
     }
 }

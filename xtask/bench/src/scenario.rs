@@ -114,7 +114,8 @@ fn post_all(address: SocketAddr, input: &Input) -> anyhow::Result<()> {
     let requests: Vec<&[u8]> = bytes.chunks(request).collect();
     std::thread::scope(|scope| {
         let share = requests.len().div_ceil(CLIENTS);
-        let clients: Vec<_> = requests.chunks(share.max(1)).map(|share| scope.spawn(move || post_each(address, share))).collect();
+        let clients: Vec<_> =
+            requests.chunks(share.max(1)).map(|share| scope.spawn(move || post_each(address, share))).collect();
         for client in clients {
             client.join().map_err(|_| anyhow::anyhow!("a client panicked"))??;
         }
@@ -157,7 +158,11 @@ fn read_status(socket: &mut TcpStream) -> anyhow::Result<u16> {
                 name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
             });
             if body.len() >= length.unwrap_or(0) {
-                return head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("no status in the answer");
+                return head
+                    .split(' ')
+                    .nth(1)
+                    .and_then(|status| status.parse().ok())
+                    .context("no status in the answer");
             }
         }
     }

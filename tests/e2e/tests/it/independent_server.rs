@@ -23,7 +23,9 @@ fn files_arrive_at_an_independent_server_once_in_order_and_with_contiguous_numbe
     wharf.wait_until("the first file is followed", 30, || place.metric_at_least("wharf_durable_records_total", 3000.0));
     first.rotate().unwrap();
     first.write(1000).unwrap();
-    wharf.wait_until("6,000 records are delivered", 60, || place.metric_at_least("wharf_delivered_records_total", 6000.0));
+    wharf.wait_until("6,000 records are delivered", 60, || {
+        place.metric_at_least("wharf_delivered_records_total", 6000.0)
+    });
     wharf.stop();
 
     let read = seaweed.read_back(PREFIX).unwrap();

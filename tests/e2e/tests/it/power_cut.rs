@@ -33,7 +33,10 @@ fn the_disk_of_this_test_keeps_what_was_synced_and_loses_the_rest() {
     disk.restore().unwrap();
     assert_eq!(fs::read(&synced).unwrap(), b"kept");
     let left = fs::read(&not_synced).unwrap_or_default();
-    assert!(left.iter().all(|byte| *byte == 0), "the file system was shut down with a flush: this test would show nothing");
+    assert!(
+        left.iter().all(|byte| *byte == 0),
+        "the file system was shut down with a flush: this test would show nothing"
+    );
 }
 
 #[test]

@@ -18,9 +18,7 @@ fn survives(rules: Vec<Rule>) -> S3 {
     let mut wharf = place.start().unwrap();
     write_in_steps(&mut writer, 10, 100, &mut wharf, &place);
     wharf.wait_until("everything is delivered", 90, || delivered(&s3).lines() >= 1000);
-    wharf.wait_until("everything is settled", 30, || {
-        place.all_settled()
-    });
+    wharf.wait_until("everything is settled", 30, || place.all_settled());
     wharf.stop();
     assert!(hits.iter().all(|hits| hits.count() > 0), "a fault never struck");
     let all = delivered(&s3);

@@ -16,9 +16,7 @@ fn sigterm_delivers_open_batches_that_are_not_due() {
     let mut writer = LogWriter::open(&place.log("app.log"), "a", 100).unwrap();
     writer.write(1000).unwrap();
     let mut wharf = place.start().unwrap();
-    wharf.wait_until("the lines are durable", 30, || {
-        place.metric_at_least("wharf_durable_records_total", 1000.0)
-    });
+    wharf.wait_until("the lines are durable", 30, || place.metric_at_least("wharf_durable_records_total", 1000.0));
     assert_eq!(delivered(&s3).lines(), 0, "no batch was due");
     wharf.stop();
     delivered(&s3).assert_each_once(writer.names());
@@ -34,9 +32,7 @@ fn what_grace_does_not_suffice_for_is_kept() {
     writer.write(1000).unwrap();
     s3.faults().add(Rule::on(Operation::PutObject, Fault::Stall(Duration::from_secs(3600))));
     let mut wharf = place.start().unwrap();
-    wharf.wait_until("the lines are durable", 30, || {
-        place.metric_at_least("wharf_durable_records_total", 1000.0)
-    });
+    wharf.wait_until("the lines are durable", 30, || place.metric_at_least("wharf_durable_records_total", 1000.0));
     wharf.stop();
     assert_eq!(delivered(&s3).lines(), 0);
 
