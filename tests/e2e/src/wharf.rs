@@ -92,8 +92,13 @@ impl Wharf {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
     /// Sends SIGTERM and returns at once.
     pub fn sigterm(&self) {
+        // Until it was waited for, the process id is still this child's.
         let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -TERM failed");
     }
