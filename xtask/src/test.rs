@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use wharf_task_kit::{repository, show, tools};
 
-use crate::{build, cargo, run, setup};
+use crate::{build, cargo, setup};
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()> {
     show::step(3, 5, "Tests of the workspace");
     // The same selection of packages as in the last step, so that dependencies have the same features and are built once.
-    run(
+    crate::run(
         with_filters(cargo().args(["test", "--workspace", "--exclude", "wharf-e2e"]), options),
         "tests of the workspace",
     )?;
@@ -51,7 +51,7 @@ fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()>
     let target = tools::target_folder().join("guests-native");
     let mut guests = cargo();
     guests.current_dir(repository().join("guest-plugins")).args(["test", "--locked", "--target-dir"]).arg(target);
-    run(with_filters(&mut guests, options), "tests of the components")?;
+    crate::run(with_filters(&mut guests, options), "tests of the components")?;
 
     show::step(5, 5, "End to end: the real binary, real servers, kills, power cuts, faults");
     let mut whole = cargo();
@@ -61,7 +61,7 @@ fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()>
         .env("WHARF_CRASH_CYCLES", options.crash_cycles.to_string())
         .env("WHARF_POWER_CUTS", options.power_cuts.to_string())
         .env("WHARF_SKIPPED_FILE", skipped);
-    run(with_filters(&mut whole, options), "end-to-end tests")
+    crate::run(with_filters(&mut whole, options), "end-to-end tests")
 }
 
 fn with_filters<'a>(command: &'a mut std::process::Command, options: &Options) -> &'a mut std::process::Command {
