@@ -14,13 +14,14 @@ use wharf_plugin::{
 /// What to do wrong.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Config {
+pub struct Config {
     /// What `configure` does: `trap`, `spin`, `refuse`, `ask` (for what is not allowed there), or nothing bad.
     #[serde(default)]
     configure: String,
 }
 
-struct Misbehaving {
+/// The output.
+pub struct Misbehaving {
     hoard: Vec<wharf_plugin::Body>,
 }
 

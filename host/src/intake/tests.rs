@@ -262,11 +262,13 @@ async fn what_is_handed_in_for_one_output_goes_there_alone_and_is_never_dropped(
 /// A journal that refuses when its script says so, and then all that was meant to come behind.
 struct Scripted(Mutex<Script>, watch::Sender<Condition>);
 
+type Answer = oneshot::Sender<Result<ChunkId, AppendError>>;
+
 #[derive(Default)]
 struct Script {
     refuses: VecDeque<bool>,
     refusals: u64,
-    waiting: VecDeque<(Chunk, Option<u64>, oneshot::Sender<Result<ChunkId, AppendError>>)>,
+    waiting: VecDeque<(Chunk, Option<u64>, Answer)>,
     taken: Vec<String>,
 }
 

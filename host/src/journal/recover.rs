@@ -231,7 +231,12 @@ impl Healer<'_> {
                 let reason = "the end of the segment is missing, with whatever stood there".to_owned();
                 self.damaged(segment, &Bad::whole_of(one.scan.end, tail, reason))
             } else {
-                one.scan.behind.iter().fold(true, |safe, bad| self.damaged(segment, bad) && safe)
+                // Each is set aside, also behind one that could not be.
+                let mut safe = true;
+                for bad in &one.scan.behind {
+                    safe &= self.damaged(segment, bad);
+                }
+                safe
             };
             healed &= safe && self.attempt(segment, || end_at(segment, one.scan.end, self.next_id));
         }

@@ -56,12 +56,6 @@ impl Schedule {
         self.changed.notify_waiters();
     }
 
-    /// Batches that wait for another attempt.
-    #[cfg(test)]
-    pub(crate) fn waiting(&self) -> usize {
-        self.lock().len()
-    }
-
     /// From now on a worker that finds nothing to do is done.
     pub(crate) fn stopping(&self) {
         self.stopping.store(true, Ordering::Release);
@@ -100,7 +94,7 @@ impl Schedule {
                 changed.await;
                 continue;
             }
-            let draw = !drained && !(until.is_some() && self.destination.is_down());
+            let draw = !drained && (until.is_none() || !self.destination.is_down());
             let wait_over = async {
                 match until {
                     Some(until) => tokio::time::sleep_until(until).await,

@@ -43,13 +43,16 @@ impl fmt::Debug for Shared {
     }
 }
 
+/// Of one source.
+type PositionsByKey = HashMap<String, (Vec<u8>, ChunkId)>;
+
 #[derive(Debug, Default)]
 struct Books {
     /// How many outputs still need a chunk.
     needed: HashMap<ChunkId, u32>,
     /// For each source and key: the newest position that is not yet in the state, and the chunk that brought it. That chunk, or
     /// a later one of the key, is in the journal, so the position is not lost before it is here.
-    positions: HashMap<Arc<str>, HashMap<String, (Vec<u8>, ChunkId)>>,
+    positions: HashMap<Arc<str>, PositionsByKey>,
     /// Chunks that nobody needs, but whose positions could not be kept yet.
     unreleased: Vec<Entry>,
 }

@@ -284,7 +284,7 @@ fn run(report: &mut dyn FnMut(&str), command: &mut Command) -> Result<(), String
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or("no word why");
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no word why");
     Err(format!("`{line}`: {last}"))
 }
 

@@ -89,9 +89,9 @@ fn crash(variant: &Variant) {
     writer.write(1).unwrap();
 
     for cycle in 0..cycles {
-        let after_ready = !chance.next().is_multiple_of(3);
+        let after_ready = !chance.number().is_multiple_of(3);
         let pause = Duration::from_millis(chance.below(if after_ready { 1200 } else { 700 }));
-        let rotate = chance.next().is_multiple_of(4);
+        let rotate = chance.number().is_multiple_of(4);
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let (writer, done) = (&mut writer, &done);

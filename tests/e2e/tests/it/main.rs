@@ -1,5 +1,7 @@
 //! The promises, shown from outside: the real binary, real servers, injected faults. One theme a file.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests: a panic is a failed assertion")]
+
 mod crash;
 mod damage;
 mod full_disk;
