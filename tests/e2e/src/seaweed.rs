@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -23,7 +23,7 @@ pub struct Seaweed {
 /// A script in `tests/e2e/python`.
 #[must_use]
 pub fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(name)
+    wharf_task_kit::repository().join("tests/e2e/python").join(name)
 }
 
 /// Everything that it listens on; it would take fixed ports otherwise, and two tests could not run side by side.

@@ -29,7 +29,7 @@ fn the_disk_of_this_test_keeps_what_was_synced_and_loses_the_rest() {
     File::open(disk.path()).unwrap().sync_all().unwrap();
     drop(file);
     fs::write(&not_synced, vec![1_u8; 1 << 20]).unwrap();
-    disk.cut().unwrap();
+    disk.prepare_cut().unwrap().now().unwrap();
     disk.restore().unwrap();
     assert_eq!(fs::read(&synced).unwrap(), b"kept");
     let left = fs::read(&not_synced).unwrap_or_default();
@@ -56,10 +56,13 @@ fn acknowledged_records_and_the_index_survive_power_cuts() {
 
     for cut in 0..cuts {
         let mut wharf = place.start().unwrap();
-        sender.send_while(|acknowledged_here| {
-            wharf.wait_until("records are acknowledged", 30, || acknowledged_here.load(Ordering::Relaxed) > 0);
+        let ready = disk.prepare_cut().unwrap();
+        sender.send_while(|heard| {
+            wharf.wait_until("records are acknowledged", 30, || heard.records.load(Ordering::SeqCst) > 0);
             thread::sleep(Duration::from_millis(chance.below(900)));
-            disk.cut().unwrap();
+            // Nothing that is heard from here on counts: see `PowerCut::now`.
+            heard.over.store(true, Ordering::SeqCst);
+            ready.now().unwrap();
         });
         wharf.kill9();
         disk.restore().unwrap();
@@ -89,36 +92,45 @@ struct Sender {
     acknowledged: BTreeSet<u64>,
 }
 
+/// What was heard in one round.
+#[derive(Default)]
+struct Heard {
+    records: AtomicU64,
+    /// Nothing more counts.
+    over: AtomicBool,
+}
+
 impl Sender {
-    fn send_while(&mut self, meanwhile: impl FnOnce(&AtomicU64)) {
-        let (done, here) = (AtomicBool::new(false), AtomicU64::new(0));
+    fn send_while(&mut self, meanwhile: impl FnOnce(&Heard)) {
+        let heard = Heard::default();
         thread::scope(|scope| {
-            let (done, here) = (&done, &here);
+            let heard = &heard;
             scope.spawn(move || {
-                while !done.load(Ordering::Relaxed) {
+                while !heard.over.load(Ordering::SeqCst) {
                     let numbers = self.next..self.next + 20;
                     self.next += 20;
                     let body: String = numbers.clone().map(|number| line("p", number, 150) + "\n").collect();
                     match http::post(self.to, "/", "text/plain", body.as_bytes()) {
-                        Ok(answer) if answer.status == 200 => {
+                        Ok(answer) if answer.status == 200 && !heard.over.load(Ordering::SeqCst) => {
                             self.acknowledged.extend(numbers);
-                            here.fetch_add(20, Ordering::Relaxed);
+                            heard.records.fetch_add(20, Ordering::SeqCst);
                         }
                         // Down, or refusing: do not spin.
                         _ => thread::sleep(Duration::from_millis(5)),
                     }
                 }
             });
-            let _stop = Stop(done);
-            meanwhile(here);
+            let _over = Over(heard);
+            meanwhile(heard);
         });
     }
 }
 
-struct Stop<'a>(&'a AtomicBool);
+/// Every way out has to end the sender.
+struct Over<'a>(&'a Heard);
 
-impl Drop for Stop<'_> {
+impl Drop for Over<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.over.store(true, Ordering::SeqCst);
     }
 }
