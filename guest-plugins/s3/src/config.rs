@@ -104,7 +104,7 @@ pub struct Config {
     #[serde(default)]
     pub expected_bucket_owner: Option<String>,
 
-    /// Objects up to this size, as sent, go in one request; larger ones by multipart upload. Default: 16MiB; 64MiB at most.
+    /// Objects up to this size, as sent, go in one request; larger ones by multipart upload. Default: 8MiB; 64MiB at most.
     /// Rounded up to whole parts.
     #[serde(default)]
     pub multipart_threshold: Option<Size>,

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::world::{Bytes, Pending, World};
 
 /// Each takes a part's size of the host's memory.
-const PARTS_IN_FLIGHT: usize = 3;
+const PARTS_IN_FLIGHT: usize = 2;
 /// S3's limit.
 const MAX_PARTS: u16 = 10_000;
 

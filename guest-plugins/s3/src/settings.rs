@@ -15,7 +15,7 @@ const MIN_PART: u64 = 5 * MIB;
 /// The host gives encoded pieces up to this size: a piece lies in memory whole.
 const MAX_PIECE: u64 = 64 * MIB;
 const DEFAULT_PART: u64 = 8 * MIB;
-const DEFAULT_THRESHOLD: u64 = 16 * MIB;
+const DEFAULT_THRESHOLD: u64 = 8 * MIB;
 const DEFAULT_MAX_BYTES: u64 = 100_000_000;
 const DEFAULT_MAX_AGE_MS: u64 = 600_000;
 

@@ -3,7 +3,7 @@
 //!
 //! Every figure is of one process, Wharf's own: user and system time and peak memory as the kernel counts them. The log lines come from
 //! memory (`/dev/shm`), the data directory is on a disk, and what is delivered goes to a sink on loopback that checks nothing
-//! and runs in this process.
+//! and runs in this process. Objects are JSON lines with the date, the default.
 
 mod input;
 mod limit;

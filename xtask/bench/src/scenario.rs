@@ -48,7 +48,7 @@ impl Scenario {
     fn output(&self) -> String {
         format!(
             "outputs:\n  archive:\n    plugin: s3\n    match: \"*\"\n    workers: {}\n    batch: {{ max_bytes: 32MiB, max_age: 500ms }}\n    \
-             config:\n      bucket: bench\n      key_format: /bench/segment_$INDEX\n      format: text\n      compression: {}\n",
+             config:\n      bucket: bench\n      key_format: /bench/segment_$INDEX\n      compression: {}\n",
             self.workers, self.compression
         )
     }

@@ -21,7 +21,7 @@ fn a_bucket_is_enough() {
     assert!(plan.partition_by_tag);
     assert_eq!((plan.max_bytes, plan.max_age_ms), (Some(100_000_000), Some(600_000)));
     assert_eq!(plan.s3, [s3::Scope::new("my-bucket", "wharf-logs/")]);
-    assert_eq!((settings.threshold, settings.part_size), (16 << 20, 8 << 20));
+    assert_eq!((settings.threshold, settings.part_size), (8 << 20, 8 << 20));
     let attributes = settings.target.attributes("b1");
     assert_eq!(attributes.content_type.as_deref(), Some("application/x-ndjson"));
     assert_eq!(attributes.content_encoding, None);
@@ -45,7 +45,7 @@ fn the_names_of_fluent_bit_mean_the_same() {
     .unwrap();
     assert_eq!((plan.max_bytes, plan.max_age_ms), (Some(50_000_000), Some(3_600_000)));
     assert_eq!(plan.s3, [s3::Scope::new("my-bucket", "logs/")]);
-    assert_eq!((settings.threshold, settings.part_size), (18_000_000, 6_000_000));
+    assert_eq!((settings.threshold, settings.part_size), (12_000_000, 6_000_000));
     assert_eq!(settings.on_conflict, OnConflict::NextIndex);
     let facts = Facts { id: "b".into(), tag: "a-b.c".into(), time: 0 };
     assert_eq!(settings.key.key(&facts, Some(3)).unwrap(), "logs/b/segment_3");
