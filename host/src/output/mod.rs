@@ -11,6 +11,8 @@ mod ending;
 mod poison;
 mod schedule;
 mod status;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::sync::Arc;
