@@ -73,6 +73,7 @@ impl Output for Misbehaving {
                 }
             }
             "reject_first" => rejecting(&[0]),
+            "reject_odd" => rejecting(&(0..batch.count()).filter(|number| number % 2 == 1).collect::<Vec<_>>()),
             "reject_twice" => rejecting(&[0, 0]),
             "reject_unordered" => rejecting(&[1, 0]),
             "reject_outside" => rejecting(&[batch.count()]),
@@ -110,6 +111,13 @@ impl Output for Misbehaving {
             "put_in_another_bucket" => put(batch, "other", "logs/x"),
             "put" => put(batch, "bucket", "logs/x"),
             "read" => read(batch),
+            "take" => {
+                let mut records = batch.records();
+                while records.next()?.is_some() {}
+                Ok(Report::all_delivered())
+            }
+            "fail_first" if batch.attempt() > 1 => Ok(Report::all_delivered()),
+            "fail_first" => Err(Failure::transient("the first attempt")),
             "index" => {
                 let index = sequence::assign("output", batch, 7)?;
                 Err(Failure::transient(format!("index {index}")))
@@ -124,6 +132,7 @@ impl Output for Misbehaving {
     }
 
     fn abandon(&mut self, batch: &Batch) {
+        metrics::add("abandoned", 1, &[("tag", &batch.tag())]);
         if batch.tag() == "trap" {
             trap("abandon");
         }

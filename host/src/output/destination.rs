@@ -17,7 +17,7 @@ use crate::plugin::{Failure, FailureKind};
 use super::backoff;
 
 /// Failures in a row after which a destination is taken to be down.
-const DOWN_AFTER: u32 = 3;
+pub(super) const DOWN_AFTER: u32 = 3;
 
 /// One destination, shared by all outputs that deliver there.
 #[derive(Debug)]
@@ -111,6 +111,11 @@ impl Destination {
         }
         state.in_flight += 1;
         Ok(Permit { destination: Arc::clone(self) })
+    }
+
+    /// Ends when a delivery has ended since this was called (not since it was first awaited).
+    pub(crate) fn delivery_ends(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
     }
 
     /// Whether it is taken to be down: then batches that already failed are tried before new ones.

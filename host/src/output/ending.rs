@@ -37,13 +37,16 @@ enum Dead {
 impl Ending {
     /// The destination has confirmed the batch, but for the rejected records.
     pub(crate) async fn delivered(&self, batch: &Batch, chunks: &Chunks, rejected: Vec<(u32, String)>) {
-        let refused = u64::try_from(rejected.len()).unwrap_or(u64::MAX);
-        if !rejected.is_empty() {
-            self.write_letters(batch, chunks, "rejected", Dead::Some(rejected)).await;
-        }
-        self.settle(batch).await;
         let (records, bytes) = totals(chunks);
-        self.metrics.delivered(&self.output, records.saturating_sub(refused), bytes);
+        let confirmed = records.saturating_sub(u64::try_from(rejected.len()).unwrap_or(u64::MAX));
+        let refused = if rejected.is_empty() {
+            0
+        } else {
+            self.write_letters(batch, chunks, "rejected", Dead::Some(rejected)).await
+        };
+        self.settle(batch).await;
+        self.metrics.delivered(&self.output, confirmed, bytes);
+        self.count_lost(batch, confirmed + refused);
         if refused > 0 {
             self.metrics.rejected(&self.output, "rejected", refused);
         }
@@ -52,23 +55,32 @@ impl Ending {
 
     /// The batch cannot be delivered: every record becomes a dead letter. `failure` is one of a few fixed words.
     pub(crate) async fn dead(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, reason: &str) {
-        let (records, _) = totals(chunks);
-        self.write_letters(batch, chunks, failure, Dead::All(reason.to_owned())).await;
+        let records = self.write_letters(batch, chunks, failure, Dead::All(reason.to_owned())).await;
         self.settle(batch).await;
         self.metrics.rejected(&self.output, failure, records);
+        self.count_lost(batch, records);
         tracing::error!(
             output = %self.output, batch = %batch.row.id, records, failure,
             "the batch is now dead letters (see `wharf dead-letter list`): {reason}"
         );
     }
 
-    /// Every chunk of the batch was set aside as damaged: there is nothing to deliver. The journal has counted and named them.
+    /// Every chunk of the batch was set aside as damaged: there is nothing to deliver. The journal has named them.
     pub(crate) async fn nothing_left(&self, batch: &Batch) {
         tracing::error!(
             output = %self.output, batch = %batch.row.id,
             "nothing of the batch is left to deliver: its chunks were damaged on disk and are in quarantine/"
         );
         self.settle(batch).await;
+        self.count_lost(batch, 0);
+    }
+
+    /// Counts what was neither delivered nor could be kept as dead letters, since its chunk was damaged on disk after the batch closed.
+    fn count_lost(&self, batch: &Batch, accounted: u64) {
+        let lost = totals(&batch.chunks).0.saturating_sub(accounted);
+        if lost > 0 {
+            self.metrics.dropped(&self.output, "damaged", lost);
+        }
     }
 
     async fn settle(&self, batch: &Batch) {
@@ -88,13 +100,14 @@ impl Ending {
         }
     }
 
-    async fn write_letters(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, dead: Dead) {
+    /// Gives how many were written: what is damaged on disk cannot be.
+    async fn write_letters(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, dead: Dead) -> u64 {
         let mut said = false;
         loop {
             let (this, again, chunks, which) = (self.clone(), batch.clone(), Arc::clone(chunks), dead.clone());
             let write = move || this.write_letters_once(&again, &chunks, failure, &which);
             match tokio::task::spawn_blocking(write).await {
-                Ok(Ok(())) => return,
+                Ok(Ok(written)) => return written,
                 Ok(Err(cause)) if !said => {
                     said = true;
                     tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "dead letters could not be written; trying until they are");
@@ -112,7 +125,7 @@ impl Ending {
         chunks: &Chunks,
         failure: &str,
         dead: &Dead,
-    ) -> Result<(), LettersError> {
+    ) -> Result<u64, LettersError> {
         let mut writer = self.dead_letters.writer(&self.output, batch.row.id, failure)?;
         let mut number: u64 = 0;
         let mut wanted = match dead {
@@ -122,7 +135,7 @@ impl Ending {
         for (id, meta) in chunks.iter() {
             let chunk = match self.journal.read(*id) {
                 Ok(chunk) => chunk,
-                // Damaged on disk, set aside and counted: the others go on. Numbers stay those of the attempt.
+                // Damaged on disk and set aside: the others go on. Numbers stay those of the attempt.
                 Err(ReadError::Missing(_) | ReadError::Corrupt { .. }) => {
                     number += u64::from(meta.records);
                     continue;
@@ -150,8 +163,7 @@ impl Ending {
                 number += 1;
             }
         }
-        writer.finish()?;
-        Ok(())
+        Ok(writer.finish()?)
     }
 }
 

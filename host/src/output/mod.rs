@@ -11,13 +11,15 @@ mod ending;
 mod poison;
 mod schedule;
 mod status;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::RetryConfig;
 use crate::dead_letter::DeadLetters;
@@ -75,7 +77,7 @@ pub(crate) struct Shared {
     pub(crate) destination: Arc<Destination>,
     pub(crate) schedule: Schedule,
     pub(crate) ending: Ending,
-    pub(crate) health: PluginHealth,
+    pub(crate) health: Arc<PluginHealth>,
     pub(crate) board: StatusBoard,
 }
 
@@ -85,6 +87,7 @@ impl Output {
     pub fn start(setup: OutputSetup) -> Self {
         let name = Arc::clone(setup.queue.output());
         setup.destination.joined_by(setup.workers);
+        let health = Arc::new(PluginHealth::default());
         let shared = Arc::new(Shared {
             ending: Ending {
                 output: Arc::clone(&name),
@@ -93,8 +96,8 @@ impl Output {
                 dead_letters: setup.dead_letters,
                 metrics: setup.metrics.clone(),
             },
-            schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination)),
-            health: PluginHealth::new(),
+            schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health)),
+            health,
             board: StatusBoard::new(name, setup.workers, setup.metrics.clone()),
             plugin: setup.plugin,
             context: setup.context,
@@ -116,21 +119,17 @@ impl Output {
         OutputHandle { shared: Arc::clone(&self.shared) }
     }
 
-    /// Delivers what is open until the deadline, then stops. Gives the records that stay on disk. Batches in hand at the deadline are dropped
-    /// with their stores; they belong to the queue and are delivered after the next start.
-    pub async fn stop(mut self, deadline: Option<Instant>) -> u64 {
+    /// Delivers what is open until it is told to give up, then stops. Gives the records that stay on disk. Batches in hand then are dropped
+    /// with their stores; they belong to the queue and are delivered after the next start. A plugin that is quarantined or cannot be
+    /// started is not waited for.
+    pub async fn stop(mut self, give_up: &CancellationToken) -> u64 {
         let queue = &self.shared.ending.queue;
         queue.flush();
         queue.close();
         self.shared.schedule.stopping();
         let drained = async { while self.workers.join_next().await.is_some() {} };
-        match deadline {
-            None => drained.await,
-            Some(deadline) => {
-                if tokio::time::timeout_at(deadline, drained).await.is_err() {
-                    self.workers.shutdown().await;
-                }
-            }
+        if give_up.run_until_cancelled(drained).await.is_none() {
+            self.workers.shutdown().await;
         }
         self.shared.ending.queue.records()
     }

@@ -1,7 +1,9 @@
-//! Which batch a worker takes next: one whose wait is over, oldest first, else a new one from the queue.
+//! Which batch a worker takes next: the one whose wait ended first, else a new one from the queue. Not the oldest: where a destination is tried with
+//! one batch at a time, two that never get through would be due in turn for ever, and no other be tried again.
 //!
-//! While the destination is down no new batch is drawn: those that wait are enough to probe with, and what stays in
-//! the queue can still be dropped by policy.
+//! While the destination is down a new batch is drawn only where each that waits was tried often enough to tell: those are enough to
+//! probe with, and what stays in the queue can still be dropped by policy. But one batch that never gets through must not pass for a
+//! destination that is down, and keep all others from being tried. While the plugin is quarantined, nothing is tried but its probe.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +14,12 @@ use tokio::time::Instant;
 
 use crate::queue::{Batch, Queue};
 
-use super::destination::Destination;
+use super::destination::{DOWN_AFTER, Destination};
+use super::poison::PluginHealth;
+
+/// Batches that wait for another try, past which no new one is drawn: a destination that refuses so many is not helped by one more, and the
+/// queue's policy decides about the rest.
+pub(super) const MOST_WAITING: usize = 256;
 
 /// A batch and what has happened to it in this process.
 #[derive(Debug)]
@@ -32,27 +39,47 @@ pub(crate) struct Job {
 pub(crate) struct Schedule {
     queue: Queue,
     destination: Arc<Destination>,
-    /// By the batch's number: the oldest first.
+    health: Arc<PluginHealth>,
+    /// By the batch's number.
     waiting: Mutex<BTreeMap<u64, (Instant, Job)>>,
     changed: Notify,
     stopping: AtomicBool,
 }
 
-enum Pick {
+#[derive(Debug)]
+pub(super) enum Pick {
     Job(Box<Job>),
-    /// Nothing due; the earliest wait ends then.
-    Until(Instant),
-    Nothing,
+    /// The plugin is quarantined; its next probe is then.
+    Held(Instant),
+    /// Nothing due.
+    Wait {
+        /// The earliest wait ends then.
+        until: Option<Instant>,
+        /// Whether a new batch may be drawn.
+        draw: bool,
+    },
 }
 
 impl Schedule {
-    pub(crate) fn new(queue: Queue, destination: Arc<Destination>) -> Self {
-        Self { queue, destination, waiting: Mutex::default(), changed: Notify::new(), stopping: AtomicBool::new(false) }
+    pub(crate) fn new(queue: Queue, destination: Arc<Destination>, health: Arc<PluginHealth>) -> Self {
+        Self {
+            queue,
+            destination,
+            health,
+            waiting: Mutex::default(),
+            changed: Notify::new(),
+            stopping: AtomicBool::new(false),
+        }
     }
 
     /// Puts a job back until `when`.
     pub(crate) fn again_at(&self, when: Instant, job: Job) {
         self.lock().insert(job.batch.row.number, (when, job));
+        self.changed.notify_waiters();
+    }
+
+    /// The plugin's quarantine is over: what was held may be tried.
+    pub(crate) fn released(&self) {
         self.changed.notify_waiters();
     }
 
@@ -62,39 +89,54 @@ impl Schedule {
         self.changed.notify_waiters();
     }
 
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Instant, Job)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pick(&self, now: Instant) -> Pick {
+    /// `draw_first`: whether a new batch is better than one whose wait is over, where the destination is down and each that waits was
+    /// tried often: as soon as two never get through, there is always one whose wait is over.
+    pub(super) fn pick(&self, now: Instant, draw_first: bool) -> Pick {
         let mut waiting = self.lock();
-        let due = waiting.iter().find(|(_, (when, _))| *when <= now).map(|(number, _)| *number);
-        if let Some((_, job)) = due.and_then(|number| waiting.remove(&number)) {
+        if let Some(probe) = self.health.held_until(now) {
+            return Pick::Held(probe);
+        }
+        let down = self.destination.is_down();
+        let probed = waiting.values().all(|(_, job)| job.failures >= DOWN_AFTER);
+        let draw = waiting.len() < MOST_WAITING && (!down || probed);
+        let first = waiting.iter().map(|(number, (when, _))| (*when, *number)).min();
+        if let Some((_, number)) = first.filter(|(when, _)| *when <= now)
+            && !(draw_first && down && draw)
+            && self.health.may_try(now)
+            && let Some((_, job)) = waiting.remove(&number)
+        {
             return Pick::Job(Box::new(job));
         }
-        waiting.values().map(|(when, _)| *when).min().map_or(Pick::Nothing, Pick::Until)
+        let until = first.map(|(when, _)| when);
+        Pick::Wait { until, draw }
     }
 
-    /// The next job. None once the output stops and nothing is left to try.
+    /// The next job. None once the output stops and nothing is left to try; a quarantined plugin is not waited for then.
     pub(crate) async fn next(&self) -> Option<Job> {
-        let mut drained = false;
+        let (mut drained, mut draw_first) = (false, true);
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let until = match self.pick(Instant::now()) {
+            let delivery_ends = self.destination.delivery_ends();
+            tokio::pin!(delivery_ends);
+            delivery_ends.as_mut().enable();
+            let stopping = self.is_stopping();
+            let (until, draw) = match self.pick(Instant::now(), draw_first && !drained) {
                 Pick::Job(job) => return Some(*job),
-                Pick::Until(until) => Some(until),
-                Pick::Nothing => None,
+                Pick::Held(_) if stopping => return None,
+                Pick::Held(probe) => (Some(probe), false),
+                Pick::Wait { until: None, .. } if stopping && drained => return None,
+                Pick::Wait { until, draw } => (until, draw && !drained),
             };
-            if drained && until.is_none() {
-                if self.stopping.load(Ordering::Acquire) {
-                    return None;
-                }
-                changed.await;
-                continue;
-            }
-            let draw = !drained && (until.is_none() || !self.destination.is_down());
             let wait_over = async {
                 match until {
                     Some(until) => tokio::time::sleep_until(until).await,
@@ -103,12 +145,20 @@ impl Schedule {
             };
             tokio::select! {
                 biased;
-                () = wait_over => {}
                 batch = self.queue.next_batch(), if draw => match batch {
-                    Some(batch) => return Some(Job::new(batch)),
+                    Some(batch) => {
+                        let (job, now) = (Job::new(batch), Instant::now());
+                        if self.health.may_try(now) {
+                            return Some(job);
+                        }
+                        self.again_at(now, job);
+                    }
                     None => drained = true,
                 },
+                () = wait_over => draw_first = false,
                 () = &mut changed => {}
+                // The destination may be up again, so that a new batch may be drawn.
+                () = &mut delivery_ends, if !draw => {}
             }
         }
     }

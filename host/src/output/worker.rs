@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::plugin::{Death, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
+use crate::plugin::{Death, DeathCause, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
 use crate::record::now_ns;
 
+use super::destination::Permit;
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
@@ -16,7 +17,7 @@ use super::{HOST_TROUBLE_PAUSE, Shared, backoff};
 /// Waits between attempts to start a store: 200 ms doubled up to 5 s.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
 const RESTART_LAST: Duration = Duration::from_secs(5);
-/// A misconfigured destination is not asked more often than this: it takes a person to mend it.
+/// A batch whose delivery is misconfigured is not tried more often than this: it takes a person to mend it.
 const MISCONFIGURED_WAIT: Duration = Duration::from_secs(10);
 
 /// A store and how many batches it has seen.
@@ -27,23 +28,28 @@ struct Seat {
 
 /// Takes batches until the output stops.
 pub(super) async fn run(number: u32, shared: Arc<Shared>) {
-    let mut seat = None;
+    let mut seat: Option<Seat> = None;
     loop {
         shared.board.worker(number, WorkerState::Idle);
         let Some(job) = shared.schedule.next().await else { break };
         // A batch that ended a store gets a fresh one, so that the next death tells something.
-        if job.deaths > 0 && seat.as_ref().is_some_and(|seat: &Seat| seat.batches > 0) {
-            seat = None;
+        if job.deaths > 0
+            && let Some(used) = seat.take_if(|seat| seat.batches > 0)
+        {
+            used.worker.close().await;
         }
-        let Some(ready) = ensure(seat.take(), number, &shared).await else {
-            shared.schedule.again_at(Instant::now() + RESTART_LAST, job);
-            continue;
+        let ready = match seat.take() {
+            Some(seat) => seat,
+            // The batch stays in the queue, on disk.
+            None => match start(number, &shared).await {
+                Some(seat) => seat,
+                None => break,
+            },
         };
         shared.board.worker(number, WorkerState::Paused);
         let permit = shared.destination.permit().await;
         shared.board.worker(number, WorkerState::Busy);
-        seat = attempt(ready, job, number, &shared).await;
-        drop(permit);
+        seat = attempt(ready, job, permit, number, &shared).await;
     }
     if let Some(seat) = seat {
         seat.worker.close().await;
@@ -51,17 +57,13 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>) {
     shared.board.worker(number, WorkerState::Stopped);
 }
 
-/// The store that is there, or a new one. None where the component cannot even be started any more (it could when the
-/// output was set up): the reason is shown, and it is tried again later.
-async fn ensure(seat: Option<Seat>, number: u32, shared: &Shared) -> Option<Seat> {
-    if seat.is_some() {
-        return seat;
-    }
+/// A new store. Where the component cannot be started any more (it could when the output was set up), the reason is shown and it is
+/// tried again and again; none only where the output stops, since that must not wait for it.
+async fn start(number: u32, shared: &Shared) -> Option<Seat> {
     shared.board.worker(number, WorkerState::Starting);
     let mut wait = RESTART_FIRST;
     loop {
-        let context = WorkerContext { worker: number, ..shared.context.clone() };
-        match shared.plugin.start(context).await {
+        match shared.plugin.start(context(number, shared)).await {
             Ok((worker, _plan)) => return Some(Seat { worker, batches: 0 }),
             Err(cause) => {
                 let kind = match &cause {
@@ -72,19 +74,24 @@ async fn ensure(seat: Option<Seat>, number: u32, shared: &Shared) -> Option<Seat
                 tracing::error!(output = %shared.ending.output, worker = number, %cause, "a worker could not be started");
             }
         }
-        if wait > RESTART_LAST {
+        if shared.schedule.is_stopping() {
             return None;
         }
         tokio::time::sleep(wait).await;
-        wait *= 2;
+        wait = (wait * 2).min(RESTART_LAST);
     }
 }
 
+fn context(number: u32, shared: &Shared) -> WorkerContext {
+    WorkerContext { worker: number, ..shared.context.clone() }
+}
+
 /// One attempt at one batch. Gives the store back if it lives.
-async fn attempt(seat: Seat, mut job: Job, number: u32, shared: &Arc<Shared>) -> Option<Seat> {
-    // Chunks that were found damaged are set aside and counted by the journal; the batch goes on without them.
+async fn attempt(seat: Seat, mut job: Job, permit: Permit, number: u32, shared: &Shared) -> Option<Seat> {
+    // Chunks that were found damaged are set aside by the journal; the batch goes on without them.
     let chunks: Arc<[_]> = job.batch.chunks.iter().filter(|(id, _)| shared.journal.contains(*id)).cloned().collect();
     if chunks.is_empty() {
+        drop(permit);
         shared.ending.nothing_left(&job.batch).await;
         return Some(seat);
     }
@@ -94,46 +101,61 @@ async fn attempt(seat: Seat, mut job: Job, number: u32, shared: &Arc<Shared>) ->
     let (outcome, worker) = seat.worker.deliver(delivery.clone()).await;
     let mut seat = worker.map(|worker| Seat { worker, batches });
     job.attempt = job.attempt.saturating_add(1);
+    let (now, random) = (Instant::now(), rand::random::<f64>());
+    match &outcome {
+        Outcome::Delivered { .. } => shared.destination.succeeded(),
+        Outcome::Failed(failure) => shared.destination.failed(failure, &shared.retry, now, random),
+        Outcome::Died(_) => {}
+    }
+    // What follows may have to wait for the host's own disk, and others deliver meanwhile.
+    drop(permit);
     match outcome {
         Outcome::Delivered { rejected } => {
-            shared.destination.succeeded();
-            shared.health.delivered();
+            if shared.health.delivered() {
+                tracing::info!(output = %shared.ending.output, "the plugin's quarantine is over: a batch got through");
+                shared.schedule.released();
+            }
             shared.board.delivered();
             shared.ending.delivered(&job.batch, &delivery.chunks, rejected).await;
         }
         Outcome::Failed(failure) => {
-            seat = failed(failure, job, delivery, seat, number, shared).await;
+            seat = failed(&failure, job, delivery, seat, Moment { now, random }, number, shared).await;
         }
-        Outcome::Died(death) => died(&death, fresh, job, delivery, number, shared).await,
+        Outcome::Died(death) => died(&death, fresh, job, delivery, Moment { now, random }, number, shared).await,
     }
     seat
 }
 
+/// When an attempt ended, and its share of chance: the batch's wait and the destination's pause are of one length, so that the batch
+/// comes when it may be delivered.
+#[derive(Clone, Copy)]
+struct Moment {
+    now: Instant,
+    random: f64,
+}
+
 async fn failed(
-    failure: Failure,
+    failure: &Failure,
     mut job: Job,
     delivery: Delivery,
     seat: Option<Seat>,
+    ended: Moment,
     number: u32,
-    shared: &Arc<Shared>,
+    shared: &Shared,
 ) -> Option<Seat> {
     let kind = kind_name(failure.kind);
-    let random = rand::random::<f64>();
-    let now = Instant::now();
-    shared.destination.failed(&failure, &shared.retry, now, random);
     shared.board.failed(kind, &failure.message);
     if failure.kind == FailureKind::Rejected {
         shared.ending.dead(&job.batch, &delivery.chunks, "rejected", &failure.message).await;
         return seat;
     }
     if too_old(&job, shared) {
-        let seat = abandon(seat, delivery.clone(), number).await;
-        let reason = format!("given up after {} tries in {}: {}", job.attempt - 1, age_text(&job), failure.message);
-        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &reason).await;
+        let seat = abandon(seat, &delivery, number, shared).await;
+        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &expired(&job, &failure.message)).await;
         return seat;
     }
     job.failures = job.failures.saturating_add(1);
-    let mut wait = backoff::wait(&shared.retry, job.failures, random);
+    let mut wait = backoff::wait(&shared.retry, job.failures, ended.random);
     if failure.kind == FailureKind::Misconfigured {
         wait = wait.max(MISCONFIGURED_WAIT.min(shared.retry.max));
     }
@@ -145,11 +167,19 @@ async fn failed(
         output = %shared.ending.output, batch = %job.batch.row.id, kind, attempt = job.attempt - 1,
         retry_in = ?wait, destination = shared.destination.name(), "not delivered: {}", failure.message
     );
-    shared.schedule.again_at(now + wait, job);
+    shared.schedule.again_at(ended.now + wait, job);
     seat
 }
 
-async fn died(death: &Death, fresh: bool, mut job: Job, delivery: Delivery, number: u32, shared: &Arc<Shared>) {
+async fn died(
+    death: &Death,
+    fresh: bool,
+    mut job: Job,
+    delivery: Delivery,
+    ended: Moment,
+    number: u32,
+    shared: &Shared,
+) {
     let cause = death.cause.as_str();
     let output = &shared.ending.output;
     shared.board.failed(cause, &death.message);
@@ -160,56 +190,62 @@ async fn died(death: &Death, fresh: bool, mut job: Job, delivery: Delivery, numb
     );
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
-    let blames_the_batch = !matches!(death.cause, crate::plugin::DeathCause::Timeout | crate::plugin::DeathCause::Host);
-    if fresh && blames_the_batch {
-        job.fresh_deaths = job.fresh_deaths.saturating_add(1);
-    }
-    if too_old(&job, shared) {
-        let reason = format!("given up after {} tries in {}: {}", job.attempt - 1, age_text(&job), death.message);
-        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &reason).await;
-        return;
-    }
-    let verdict = if blames_the_batch { shared.health.died(job.fresh_deaths) } else { Verdict::Again };
-    let wait = match verdict {
-        Verdict::DeadLetter => {
-            let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.message);
-            shared.ending.dead(&job.batch, &delivery.chunks, cause, &reason).await;
-            return;
-        }
-        Verdict::Hold => {
-            tracing::error!(
+    let blames_the_batch = !matches!(death.cause, DeathCause::Timeout | DeathCause::Host);
+    if blames_the_batch {
+        job.fresh_deaths = job.fresh_deaths.saturating_add(u32::from(fresh));
+        // However old the batch is: that the plugin dies of it says nothing about the destination, and it is soon known whether it is
+        // the batch or the plugin.
+        match shared.health.died(job.fresh_deaths, ended.now) {
+            Verdict::Again => {}
+            Verdict::DeadLetter => {
+                let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.message);
+                abandon(None, &delivery, number, shared).await;
+                shared.ending.dead(&job.batch, &delivery.chunks, cause, &reason).await;
+                return;
+            }
+            Verdict::Hold => tracing::error!(
                 output = %output, digest = shared.plugin.digest(),
                 "the plugin dies of whatever it is given: it is quarantined, its batches are kept, and one is tried every {PROBE_EVERY:?}"
-            );
-            PROBE_EVERY
+            ),
         }
-        Verdict::Again => backoff::wait(&shared.retry, job.failures, rand::random::<f64>()),
-    };
+    } else if too_old(&job, shared) {
+        abandon(None, &delivery, number, shared).await;
+        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &expired(&job, &death.message)).await;
+        return;
+    }
     shared.metrics.retry(output, cause);
-    shared.schedule.again_at(Instant::now() + wait, job);
+    shared.schedule.again_at(ended.now + backoff::wait(&shared.retry, job.failures, ended.random), job);
 }
 
-/// Whether the batch's time is over.
+/// Whether the batch's time is over. It is asked after an attempt, not while the batch waits: a last try at the end of an outage, or after a
+/// start, is worth more than a dead letter on the minute.
 fn too_old(job: &Job, shared: &Shared) -> bool {
     batch_age(job) >= shared.retry.max_age
+}
+
+fn expired(job: &Job, message: &str) -> String {
+    format!("given up after {} tries in {} s: {message}", job.attempt - 1, batch_age(job).as_secs())
 }
 
 fn batch_age(job: &Job) -> Duration {
     Duration::from_nanos(u64::try_from(now_ns().saturating_sub(job.batch.row.closed_ns)).unwrap_or(0))
 }
 
-fn age_text(job: &Job) -> String {
-    format!("{} s", batch_age(job).as_secs())
-}
-
-/// Lets the component undo what it left half done outside.
-async fn abandon(seat: Option<Seat>, delivery: Delivery, number: u32) -> Option<Seat> {
-    let seat = seat?;
-    let batches = seat.batches;
-    let batch = delivery.id;
-    let worker = seat.worker.abandon(delivery).await;
+/// Lets the component undo what it left half done outside, in a store of its own where the last one is gone.
+async fn abandon(seat: Option<Seat>, delivery: &Delivery, number: u32, shared: &Shared) -> Option<Seat> {
+    let (worker, batches) = match seat {
+        Some(seat) => (Some(seat.worker), seat.batches),
+        None => (shared.plugin.start(context(number, shared)).await.ok().map(|(worker, _plan)| worker), 0),
+    };
+    let worker = match worker {
+        Some(worker) => worker.abandon(delivery.clone()).await,
+        None => None,
+    };
     if worker.is_none() {
-        tracing::warn!(worker = number, %batch, "the plugin's store ended while it gave the batch up; something may be left at the destination");
+        tracing::warn!(
+            output = %shared.ending.output, worker = number, batch = %delivery.id,
+            "the plugin could not give the batch up in order; something may be left at the destination"
+        );
     }
     worker.map(|worker| Seat { worker, batches })
 }

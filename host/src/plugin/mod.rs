@@ -25,7 +25,7 @@ mod store;
 mod worker;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};

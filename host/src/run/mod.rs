@@ -114,32 +114,33 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         () = all_ended(sources.as_slice()) => Stop::SourcesEnded,
     };
     board.stopping();
+    let give_up = CancellationToken::new();
     let stop = stop_everything(Stopping {
-        reason,
-        grace: config.grace,
+        give_up: give_up.clone(),
         stop_sources,
         sources,
         outputs: running,
         rooms: &rooms,
         intake,
     });
-    tokio::select! {
-        left = stop => {
-            let empty = handles.iter().all(OutputHandle::is_empty);
-            if empty {
-                tracing::info!("stopped; everything is delivered");
-            } else {
-                tracing::info!(records_left = left, "stopped; what is left is on disk and is delivered after the next start");
-            }
+    let stopped = within_grace(reason, config.grace, &give_up, async || signals.next().await, stop).await;
+    match &stopped {
+        Some(_) if handles.iter().all(OutputHandle::is_empty) => tracing::info!("stopped; everything is delivered"),
+        Some(stopped) => {
+            tracing::info!(
+                records_left = stopped.records_left,
+                "stopped; what is left is on disk and is delivered after the next start"
+            );
         }
-        signal = signals.next() => {
-            tracing::warn!(signal, "a second signal: stopping at once; what is not delivered stays on disk");
-        }
+        None => tracing::warn!("a second signal: stopping at once; what is not delivered stays on disk"),
     }
     stop_background.cancel();
     background.close();
     let _ = tokio::time::timeout(Duration::from_secs(2), background.wait()).await;
-    Ok(())
+    match stopped {
+        Some(Stopped { failed_sources, .. }) if !failed_sources.is_empty() => Err(failed(failed_sources.join("; "))),
+        _ => Ok(()),
+    }
 }
 
 /// What holds the data.
@@ -229,8 +230,7 @@ fn start_sources(config: &Config, intake: &Intake, stop: &CancellationToken) -> 
     config.sources.iter().map(start).collect()
 }
 
-/// Done when every source is at its end; never where one goes on for ever. A source that failed counts too: it cannot take in any more,
-/// and the log says why.
+/// Done when every source is at its end; never where one goes on for ever. A source that failed counts too: it cannot take in any more.
 async fn all_ended(sources: &[Running]) {
     for source in sources {
         source.wait_ended().await;
@@ -242,9 +242,48 @@ enum Stop {
     SourcesEnded,
 }
 
-struct Stopping<'a> {
+/// Waits for the stop, and lets it give up when the grace is over that a signal begins: one before the stop, or one that comes while the
+/// outputs deliver what sources at their end have left. None where another signal ended it.
+async fn within_grace<T>(
     reason: Stop,
     grace: Duration,
+    give_up: &CancellationToken,
+    mut next_signal: impl AsyncFnMut() -> &'static str,
+    stop: impl Future<Output = T>,
+) -> Option<T> {
+    let begin = |signal: &str| {
+        tracing::info!(signal, ?grace, "stopping: sources first, then what is open is delivered");
+        Instant::now() + grace
+    };
+    let mut deadline = match reason {
+        Stop::Signal(signal) => Some(begin(signal)),
+        Stop::SourcesEnded => {
+            tracing::info!("every source is at its end: delivering what is open, then stopping");
+            None
+        }
+    };
+    tokio::pin!(stop);
+    loop {
+        let over = async {
+            match deadline {
+                Some(deadline) if !give_up.is_cancelled() => tokio::time::sleep_until(deadline).await,
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            stopped = &mut stop => return Some(stopped),
+            () = over => give_up.cancel(),
+            signal = next_signal() => match deadline {
+                Some(_) => return None,
+                None => deadline = Some(begin(signal)),
+            },
+        }
+    }
+}
+
+struct Stopping<'a> {
+    /// Cancelled when the grace is over.
+    give_up: CancellationToken,
     stop_sources: CancellationToken,
     sources: Vec<Running>,
     outputs: Vec<Output>,
@@ -252,41 +291,35 @@ struct Stopping<'a> {
     intake: Intake,
 }
 
-/// Sources, then outputs, then the journal. Gives the records that stay on disk.
-async fn stop_everything(stopping: Stopping<'_>) -> u64 {
-    let deadline = match stopping.reason {
-        Stop::Signal(signal) => {
-            tracing::info!(signal, grace = ?stopping.grace, "stopping: sources first, then what is open is delivered");
-            Some(Instant::now() + stopping.grace)
-        }
-        Stop::SourcesEnded => {
-            tracing::info!("every source is at its end: delivering what is open, then stopping");
-            None
-        }
-    };
+/// What a stop that came to its end has to tell.
+struct Stopped {
+    records_left: u64,
+    /// A sentence for each source that failed while it was at work.
+    failed_sources: Vec<String>,
+}
+
+/// Sources, then outputs, then the journal.
+async fn stop_everything(stopping: Stopping<'_>) -> Stopped {
+    let mut failed_sources = vec![];
     stopping.stop_sources.cancel();
     let ended = async {
         for source in stopping.sources {
             let name = source.name().to_string();
             match source.ended().await {
-                SourceEnded::Failed(reason) => tracing::error!(source = name, reason, "a source failed"),
+                SourceEnded::Failed(reason) => {
+                    tracing::error!(source = name, reason, "a source failed");
+                    failed_sources.push(format!("source {name}: {reason}"));
+                }
                 SourceEnded::Finished | SourceEnded::Stopped => {}
             }
         }
     };
-    match deadline {
-        None => ended.await,
-        Some(deadline) => {
-            if tokio::time::timeout_at(deadline, ended).await.is_err() {
-                tracing::warn!(
-                    "a source did not stop within the grace time; what it had not acknowledged is not taken in"
-                );
-            }
-        }
+    if stopping.give_up.run_until_cancelled(ended).await.is_none() {
+        tracing::warn!("a source did not stop within the grace time; what it had not acknowledged is not taken in");
     }
     stopping.intake.stop();
-    let stops = stopping.outputs.into_iter().map(|output| output.stop(deadline));
-    let left = futures_util::future::join_all(stops).await.into_iter().sum();
+    let stops = stopping.outputs.into_iter().map(|output| output.stop(&stopping.give_up));
+    let records_left = futures_util::future::join_all(stops).await.into_iter().sum();
     let (journal, state) = (stopping.rooms.journal.clone(), stopping.rooms.state.clone());
     let closed = tokio::task::spawn_blocking(move || {
         journal.close();
@@ -295,7 +328,7 @@ async fn stop_everything(stopping: Stopping<'_>) -> u64 {
     if let Ok(Err(cause)) = closed.await {
         tracing::warn!(%cause, "the state's snapshot was not written; the last one stays");
     }
-    left
+    Stopped { records_left, failed_sources }
 }
 
 async fn snapshots(state: State, stop: CancellationToken) {
@@ -310,5 +343,51 @@ async fn snapshots(state: State, stop: CancellationToken) {
             Ok(Ok(())) => said = false,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    async fn ends(
+        reason: Stop,
+        grace: Duration,
+        signals: Vec<&'static str>,
+        stop: impl Future<Output = ()>,
+    ) -> Option<()> {
+        let mut signals = signals.into_iter();
+        // Several futures may have been made and dropped before one of them is asked.
+        let next = async || match signals.next() {
+            Some(signal) => signal,
+            None => std::future::pending().await,
+        };
+        within_grace(reason, grace, &CancellationToken::new(), next, stop).await
+    }
+
+    #[tokio::test]
+    async fn a_second_signal_ends_a_stop_that_goes_on() {
+        assert_eq!(ends(Stop::Signal("SIGTERM"), LONG, vec!["SIGTERM"], std::future::pending()).await, None);
+    }
+
+    #[tokio::test]
+    async fn the_first_signal_after_the_sources_ended_begins_the_grace_and_only_the_next_ends_it() {
+        let signals = vec!["SIGTERM", "SIGINT"];
+        assert_eq!(ends(Stop::SourcesEnded, LONG, signals, std::future::pending()).await, None);
+        let give_up = CancellationToken::new();
+        let mut first = Some("SIGTERM");
+        let next = async || match first.take() {
+            Some(signal) => signal,
+            None => std::future::pending().await,
+        };
+        let stop = async { give_up.cancelled().await };
+        assert_eq!(within_grace(Stop::SourcesEnded, Duration::ZERO, &give_up, next, stop).await, Some(()));
+    }
+
+    #[tokio::test]
+    async fn a_stop_without_a_signal_is_given_all_the_time_it_needs() {
+        assert_eq!(ends(Stop::SourcesEnded, Duration::ZERO, vec![], async {}).await, Some(()));
     }
 }

@@ -23,7 +23,7 @@ use crate::telemetry::Metrics;
 const MEMORY: u64 = 16 << 20;
 
 /// The component that misbehaves, built once.
-fn component() -> &'static Path {
+pub(crate) fn component() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = BUILT.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn component() -> &'static Path {
 }
 
 /// Options with a cache that all tests share, so that the component is compiled once.
-fn options() -> HostOptions {
+pub(crate) fn options() -> HostOptions {
     HostOptions {
         cache_dir: Some(component().with_file_name("cache")),
         max_memory_bytes: MEMORY,

@@ -1,0 +1,82 @@
+//! Batches that end stores, and a plugin that dies of whatever it is given.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_traps_two_fresh_stores_becomes_dead_letters_and_the_one_behind_it_is_delivered() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    wharf.put("trap", &["poison", "more of it"]).await;
+    wharf.put("ok", &["good"]).await;
+    let output = wharf.start(QUICK).await;
+    until("both have ended", || output.is_empty() && wharf.delivered() == 1 && wharf.rejected("trap") == 2).await;
+    assert_eq!(wharf.stores_lost("trap"), 2);
+    assert_eq!(wharf.abandoned("trap"), 1);
+    assert!(!output.status().quarantined);
+
+    let folder = place.dir.path().join("dead-letters/archive");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    for (line, (number, body)) in lines.iter().zip([(0, "poison"), (1, "more of it")]) {
+        assert_eq!((&line["record"], &line["body"]), (&number.into(), &body.into()));
+        assert_eq!(
+            (&line["output"], &line["tag"], &line["failure"]),
+            (&"archive".into(), &"trap".into(), &"trap".into())
+        );
+        let reason = line["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("ended 2 fresh stores of the plugin: ") && reason.contains("unreachable"),
+            "{reason}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_ends_two_fresh_stores_is_named_in_the_dead_letters() {
+    for (tag, cause, why) in [
+        ("spin", "cpu_limit", "plugins.cpu_per_call"),
+        ("eat_memory", "out_of_memory", "plugins.max_memory"),
+        ("reject_outside", "invalid_report", "rejects record 1, and the batch has 1"),
+    ] {
+        let place = Place::new();
+        let mut wharf = place.archive().await;
+        wharf.put(tag, &["poison"]).await;
+        wharf.put("ok", &["good"]).await;
+        let output = wharf.start(QUICK).await;
+        until(tag, || output.is_empty() && wharf.delivered() == 1 && wharf.rejected(cause) == 1).await;
+        let letters = wharf.letters();
+        assert_eq!((letters.len(), &*letters[0].failure), (1, cause));
+        assert!(letters[0].reason.contains(why), "{}", letters[0].reason);
+        assert_eq!(wharf.stores_lost(cause), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_three_poisonous_batches_in_a_row_the_plugin_is_quarantined_and_the_rest_is_held() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    for body in ["1", "2", "3", "4", "5"] {
+        wharf.put("trap", &[body]).await;
+    }
+    // Held however old they are.
+    let output = wharf.start(NO_SECOND_CHANCE).await;
+    until("the plugin is quarantined", || output.status().quarantined).await;
+    let bodies: Vec<_> = wharf.told().into_iter().map(|(_, body, _)| body).collect();
+    assert_eq!(bodies, ["1", "2"]);
+    assert_eq!(wharf.rejected("trap"), 2);
+    until("the worker waits", || output.status().workers == [WorkerState::Idle]).await;
+    let lost = wharf.stores_lost("trap");
+    wharf.put("ok", &["6"]).await;
+    drop(output);
+
+    // A stop does not wait for a plugin that is quarantined; all that it was not given is still there.
+    let (dead_letters, metrics) = (wharf.dead_letters.clone(), wharf.metrics.clone());
+    assert_eq!(wharf.stop(&CancellationToken::new()).await, 4);
+    let again = Wharf { metrics, dead_letters, ..place.archive().await };
+    assert_eq!(again.letters().len(), 2);
+    assert_eq!((again.stores_lost("trap"), again.delivered()), (lost, 0));
+    assert_eq!(again.queue("archive").records(), 4);
+}
