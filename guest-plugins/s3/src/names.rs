@@ -29,7 +29,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("store_dir", "records are kept under the file's `data_dir`"),
     (
         "store_dir_limit_size",
-        "it belongs to the output's `queue.max_bytes`; what happens when it is full is `queue.when_full`",
+        "it belongs to the output's `queue.max_size`; what happens when it is full is `queue.when_full`",
     ),
     ("retry_limit", "retries are limited by time: the output's `retry.max_age` (default 24h)"),
     (

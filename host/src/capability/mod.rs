@@ -25,6 +25,8 @@ pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub(crate) use escape::{cut, one_line};
 pub use services::Services;
 
+pub(crate) use s3::check_settings;
+
 /// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.
 ///
 /// # Errors

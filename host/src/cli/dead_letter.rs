@@ -166,7 +166,7 @@ fn show(selected: Selected) -> Result<(), Ended> {
                 Ok(letter) if json => print(&format!("{}\n", letter.to_json()))?,
                 Ok(letter) => print(&readable(&letter))?,
                 Err(error) => {
-                    eprintln!("wharf: {error}");
+                    super::say(&format!("wharf: {error}"));
                     damaged = Some(Ended::Failed("some dead letters could not be read".into()));
                 }
             }

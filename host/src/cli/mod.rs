@@ -93,12 +93,12 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
         Err(Ended::Failed(message)) => {
-            eprintln!("wharf: {message}");
+            say(&format!("wharf: {message}"));
             ExitCode::from(FAILED)
         }
         Err(Ended::Config(faults)) => {
-            eprintln!("{faults}");
-            eprintln!("wharf: {} in the configuration", counted(faults.len(), "fault", "faults"));
+            say(&faults.to_string());
+            say(&format!("wharf: {} in the configuration", counted(faults.len(), "fault", "faults")));
             ExitCode::from(WRONG_CONFIG)
         }
     }
@@ -121,6 +121,11 @@ fn print(text: &str) -> Result<(), Ended> {
 /// `1 fault`, `2 faults`.
 fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// A line on standard error. Where nobody can hear it, the exit code still tells.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 #[cfg(test)]

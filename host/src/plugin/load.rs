@@ -236,12 +236,21 @@ async fn read(source: &PluginSource, name: &str) -> Result<Cow<'static, [u8]>, L
             let read = move || {
                 let mut bytes = Vec::new();
                 // One byte more than is allowed tells that there is too much, without reading all of it.
-                std::fs::File::open(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+                regular_file(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
                 Ok(bytes)
             };
             let bytes = blocking(read).await.map_err(|error| unusable(name, &error))?;
             bytes.map(Cow::Owned).map_err(|cause| LoadError::Read { name: name.to_owned(), cause })
         }
+    }
+}
+
+/// Opens a file, but nothing that a read could wait on for ever.
+fn regular_file(path: std::path::PathBuf) -> std::io::Result<std::fs::File> {
+    if std::fs::metadata(&path)?.is_file() {
+        std::fs::File::open(path)
+    } else {
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capability::Services;
+use crate::capability::{Services, check_settings};
 use crate::config::{
     AwsConfig, Config, Fault, Faults, OutputConfig, S3Grant, check_plugin_config, fault_at, fault_at_plugin,
 };
@@ -61,7 +61,8 @@ pub async fn check_outputs(config: &Config, host: &PluginHost) -> Result<Vec<Che
 }
 
 async fn check_output(output: &OutputConfig, plugin: &Plugin) -> Result<Plan, Vec<Fault>> {
-    let faults = check_plugin_config(output, &plugin.descriptor().config_schema);
+    let mut faults = check_plugin_config(output, &plugin.descriptor().config_schema);
+    faults.extend(check_settings(&output.aws).err().map(|what| fault_at_plugin(output, what, None)));
     if !faults.is_empty() {
         return Err(faults);
     }
