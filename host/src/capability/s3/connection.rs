@@ -87,7 +87,9 @@ fn check_url(url: &str) -> Result<(), String> {
     let wrong = || format!("{url:?} is not such a URL: {remedy}");
     let uri: axum::http::Uri = url.parse().map_err(|_| wrong())?;
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(wrong()) };
-    let port_fits = authority.port().is_none_or(|port| port.as_str().parse::<u16>().is_ok_and(|port| port > 0));
+    let behind_brackets = authority.as_str().rsplit(']').next().unwrap_or("");
+    let port_fits =
+        behind_brackets.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
     let whole = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
         && !authority.host().is_empty()
         && port_fits;
