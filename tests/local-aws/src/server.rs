@@ -1,10 +1,11 @@
 //! The server around the backend: sockets, signatures, faults, the log of requests.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -118,7 +119,7 @@ impl S3 {
     /// See [`S3::start`].
     pub fn restart(&mut self) -> anyhow::Result<()> {
         self.stop();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port))
+        let listener = listen(self.port)
             .with_context(|| format!("the local S3 server could not listen on 127.0.0.1:{}", self.port))?;
         listener.set_nonblocking(true)?;
         self.port = listener.local_addr()?.port();
@@ -204,6 +205,19 @@ impl S3 {
 impl Drop for S3 {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// While the port was free, the kernel may have lent it to somebody's outgoing connection: those end.
+fn listen(port: u16) -> std::io::Result<TcpListener> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && port != 0 && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            bound => return bound,
+        }
     }
 }
 
@@ -293,7 +307,10 @@ async fn answer(
     Ok(response)
 }
 
-async fn perform(shared: &Shared, request: hyper::Request<Body>) -> Result<Response<Body>, s3s::StdError> {
+/// What the service answers. It has read the whole request by then: an answer before that may reach the client as a broken
+/// connection, by chance. Where that is wanted there is [`Fault::EarlyError`].
+async fn perform(shared: &Shared, mut request: hyper::Request<Body>) -> Result<Response<Body>, s3s::StdError> {
+    request.body_mut().store_all_limited(usize::MAX).await?;
     shared.service.call(request).await.map_err(Into::into)
 }
 
