@@ -4,6 +4,7 @@
 //! in the queue; the next start delivers it again, and finds its own object there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
 use crate::journal::{Journal, ReadError};
@@ -11,7 +12,8 @@ use crate::queue::{Batch, Queue};
 use crate::record::{ChunkId, ChunkMeta};
 use crate::telemetry::Metrics;
 
-use super::worker::pause_for_host;
+/// How long an ending waits before it tries again where the host itself is in trouble (its disk, its state).
+const HOST_TROUBLE_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
@@ -84,38 +86,41 @@ impl Ending {
     }
 
     async fn settle(&self, batch: &Batch) {
-        let mut said = false;
-        loop {
-            let (queue, again) = (self.queue.clone(), batch.clone());
-            match tokio::task::spawn_blocking(move || queue.settle(&again)).await {
-                Ok(Ok(())) => return,
-                Ok(Err(cause)) if !said => {
-                    said = true;
-                    tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "a batch is delivered but not yet settled; trying until it is");
-                }
-                Ok(Err(_)) => {}
-                Err(cause) => tracing::error!(output = %self.output, %cause, "settling a batch failed"),
-            }
-            pause_for_host().await;
-        }
+        let (queue, again) = (self.queue.clone(), batch.clone());
+        let trouble = "a batch is delivered but not yet settled; trying until it is";
+        self.until_done(batch, trouble, move || queue.settle(&again)).await;
     }
 
     /// Gives how many were written: what is damaged on disk cannot be.
     async fn write_letters(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, dead: Dead) -> u64 {
+        let (this, again, chunks) = (self.clone(), batch.clone(), Arc::clone(chunks));
+        let trouble = "dead letters could not be written; trying until they are";
+        self.until_done(batch, trouble, move || this.write_letters_once(&again, &chunks, failure, &dead)).await
+    }
+
+    /// Tries a step that blocks on the disk until it is done. Its trouble is said once.
+    async fn until_done<T, E>(
+        &self,
+        batch: &Batch,
+        trouble: &'static str,
+        step: impl Fn() -> Result<T, E> + Clone + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
         let mut said = false;
         loop {
-            let (this, again, chunks, which) = (self.clone(), batch.clone(), Arc::clone(chunks), dead.clone());
-            let write = move || this.write_letters_once(&again, &chunks, failure, &which);
-            match tokio::task::spawn_blocking(write).await {
-                Ok(Ok(written)) => return written,
+            match tokio::task::spawn_blocking(step.clone()).await {
+                Ok(Ok(done)) => return done,
                 Ok(Err(cause)) if !said => {
                     said = true;
-                    tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "dead letters could not be written; trying until they are");
+                    tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "{trouble}");
                 }
                 Ok(Err(_)) => {}
-                Err(cause) => tracing::error!(output = %self.output, %cause, "writing dead letters failed"),
+                Err(cause) => tracing::error!(output = %self.output, batch = %batch.row.id, %cause, "{trouble}"),
             }
-            pause_for_host().await;
+            tokio::time::sleep(HOST_TROUBLE_PAUSE).await;
         }
     }
 

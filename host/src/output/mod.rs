@@ -16,7 +16,6 @@ mod tests;
 mod worker;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -155,6 +154,3 @@ impl OutputHandle {
         self.shared.ending.queue.is_empty()
     }
 }
-
-/// How long a worker waits before it asks again where the host itself is in trouble (its disk, its state).
-pub(crate) const HOST_TROUBLE_PAUSE: Duration = Duration::from_millis(500);

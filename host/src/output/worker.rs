@@ -12,7 +12,7 @@ use super::destination::Permit;
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
-use super::{HOST_TROUBLE_PAUSE, Shared, backoff};
+use super::{Shared, backoff};
 
 /// Waits between attempts to start a store: 200 ms doubled up to 5 s.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
@@ -258,9 +258,4 @@ fn kind_name(kind: FailureKind) -> &'static str {
         FailureKind::Misconfigured => "misconfigured",
         FailureKind::Rejected => "rejected",
     }
-}
-
-/// How long to wait when the host's own disk is in the way.
-pub(super) async fn pause_for_host() {
-    tokio::time::sleep(HOST_TROUBLE_PAUSE).await;
 }

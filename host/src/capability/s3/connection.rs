@@ -129,13 +129,8 @@ pub(crate) fn check_settings(settings: &AwsConfig) -> Result<(), String> {
     Ok(())
 }
 
-fn strip_prefix_any_case<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
-    let head = url.get(..scheme.len())?;
-    head.eq_ignore_ascii_case(scheme).then(|| url.get(scheme.len()..)).flatten()
-}
-
 fn is_https(url: &str) -> bool {
-    strip_prefix_any_case(url, "https://").is_some()
+    url.get(..8).is_some_and(|head| head.eq_ignore_ascii_case("https://"))
 }
 
 async fn client(settings: &AwsConfig) -> Client {
