@@ -1,7 +1,7 @@
 //! The configuration, understood: every fault at once, and what the rest of the plugin works with.
 
 use jiff::tz::TimeZone;
-use wharf_plugin::{ConfigFault, Encoding, Plan, s3};
+use wharf_plugin::{ConfigFault, Encoding, PartitionKey, Plan, s3};
 
 use crate::config::{Config, NameOrFalse, Size};
 use crate::object::{self, Target};
@@ -154,12 +154,14 @@ impl Settings {
 
         let Some(key) = key.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
         let plan = Plan {
-            partition_by_tag: key.uses_tag(),
+            partition_by: if key.uses_tag() { vec![PartitionKey::Tag] } else { vec![] },
+            in_order: false,
             record_overhead: overhead(&config, format),
             max_bytes: Some(max_bytes),
             max_records: None,
             max_age_ms: Some(max_age_ms),
             s3: vec![s3::Scope::new(&target.bucket, key.literal_prefix())],
+            log_groups: vec![],
         };
         let settings = Self {
             target,

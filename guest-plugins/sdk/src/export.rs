@@ -52,13 +52,15 @@ pub mod __private {
 
     use serde_json::Value;
 
-    use crate::{Batch, ConfigFault, Context, Failure, Output, Plan, Report, schema};
+    use crate::{Batch, ConfigFault, Context, Failure, Output, PartitionKey, Plan, Report, schema};
 
     pub use crate::bindings;
     pub use crate::bindings::exports::wharf::output::output::{
         ConfigFault as WitFault, Context as WitContext, Descriptor, Guest, Plan as WitPlan, Report as WitReport,
     };
-    use crate::bindings::exports::wharf::output::output::{Rejection as WitRejection, S3Scope};
+    use crate::bindings::exports::wharf::output::output::{
+        PartitionKey as WitPartitionKey, Rejection as WitRejection, S3Scope,
+    };
     pub use crate::bindings::wharf::output::records::Batch as WitBatch;
     pub use crate::bindings::wharf::output::types::Failure as WitFailure;
 
@@ -135,7 +137,8 @@ pub mod __private {
     impl From<Plan> for WitPlan {
         fn from(plan: Plan) -> Self {
             Self {
-                partition_by_tag: plan.partition_by_tag,
+                partition_by: plan.partition_by.into_iter().map(Into::into).collect(),
+                in_order: plan.in_order,
                 record_overhead: plan.record_overhead,
                 max_bytes: plan.max_bytes,
                 max_records: plan.max_records,
@@ -145,6 +148,16 @@ pub mod __private {
                     .into_iter()
                     .map(|scope| S3Scope { bucket: scope.bucket, key_prefix: scope.key_prefix })
                     .collect(),
+                log_groups: plan.log_groups,
+            }
+        }
+    }
+
+    impl From<PartitionKey> for WitPartitionKey {
+        fn from(key: PartitionKey) -> Self {
+            match key {
+                PartitionKey::Tag => Self::Tag,
+                PartitionKey::Field(path) => Self::Field(path),
             }
         }
     }

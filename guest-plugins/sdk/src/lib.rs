@@ -65,7 +65,7 @@ pub mod storage;
 
 pub use batch::{Batch, Body, Encoder, Encoding, Kind, Record, Records, Selection};
 pub use failure::{Failure, FailureKind, HostError};
-pub use output::{ConfigFault, Context, Output, Plan, Rejection, Report};
+pub use output::{ConfigFault, Context, Output, PartitionKey, Plan, Rejection, Report};
 
 #[doc(hidden)]
 pub use export::__private;

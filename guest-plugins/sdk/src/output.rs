@@ -57,8 +57,10 @@ pub struct Context {
 /// What the host has to know before it makes batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Records of different tags never share a batch.
-    pub partition_by_tag: bool,
+    /// Records that differ in one of these never share a batch.
+    pub partition_by: Vec<PartitionKey>,
+    /// Batches of one partition are delivered one after the other, in the order in which they were closed.
+    pub in_order: bool,
     /// Bytes that encoding adds to each record, for an honest `max_bytes`.
     pub record_overhead: u32,
     /// The plugin's own default for `batch.max_bytes`.
@@ -69,6 +71,17 @@ pub struct Plan {
     pub max_age_ms: Option<u64>,
     /// What the output will touch in S3.
     pub s3: Vec<s3::Scope>,
+    /// Log groups that the output will touch. One that ends in `*` stands for all that begin so.
+    pub log_groups: Vec<String>,
+}
+
+/// What tells one record from another before they are put into batches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PartitionKey {
+    /// The record's tag.
+    Tag,
+    /// The value at this path of keys in a JSON record. A text record has one key, `log`.
+    Field(Vec<String>),
 }
 
 /// One thing wrong in the configuration.

@@ -19,11 +19,12 @@ wasmtime::component::bindgen!({
         "wharf:output/records.encoder": crate::capability::records::OpenEncoder,
         "wharf:output/records.body": crate::capability::body::Body,
         "wharf:output/s3.pending-part": crate::capability::s3::PendingPart,
+        "wharf:output/cloudwatch-logs.events": crate::capability::cloudwatch_logs::Events,
     },
 });
 
 pub(crate) use self::exports::wharf::output::output;
-pub(crate) use self::wharf::output::{clock, log, metrics, records, s3, sequence, storage, types};
+pub(crate) use self::wharf::output::{clock, cloudwatch_logs, log, metrics, records, s3, sequence, storage, types};
 
 /// The WIT package's version, as components name it in their imports.
 pub(crate) const WIT_VERSION: &str = "0.1.0";

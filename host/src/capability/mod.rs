@@ -11,6 +11,7 @@ pub(crate) mod body;
 mod bucket;
 mod caller;
 mod clock;
+pub(crate) mod cloudwatch_logs;
 mod encoding;
 mod escape;
 pub(crate) mod log;

@@ -51,6 +51,10 @@ impl records::HostBatch for Caller {
         Ok(self.table.get(&batch)?.tag().to_owned())
     }
 
+    async fn partition(&mut self, batch: Resource<Batch>) -> wasmtime::Result<Vec<Option<String>>> {
+        Ok(vec![Some(self.table.get(&batch)?.tag().to_owned())])
+    }
+
     async fn count(&mut self, batch: Resource<Batch>) -> wasmtime::Result<u32> {
         Ok(self.table.get(&batch)?.count())
     }

@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 use super::*;
 use crate::journal::{AppendError, Condition, Options, Recovery};
 use crate::queue::{BatchLimits, QueueOptions};
-use crate::record::{BodyKind, ChunkBuilder, ChunkId};
+use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey};
 use crate::state::State;
 
 const SEGMENT: u64 = 1 << 20;
@@ -25,7 +25,8 @@ struct House {
 fn output(name: &str) -> QueueOptions {
     QueueOptions {
         output: name.into(),
-        partition_by_tag: true,
+        partition_by: vec![PartitionKey::Tag],
+        in_order: false,
         limits: BatchLimits {
             max_bytes: 1,
             max_records: 1_000_000,

@@ -7,6 +7,7 @@ use super::{ConfigFault, Descriptor, Failure, FailureKind, Plan};
 use crate::capability::bindings::{output, types};
 use crate::capability::{cut, one_line};
 use crate::config::S3Grant;
+use crate::record::PartitionKey;
 
 /// Longest message of a failure or a fault, bytes.
 const MESSAGE_BYTES: usize = 4096;
@@ -62,13 +63,22 @@ pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
     }
     let scope = |scope: output::S3Scope| S3Grant { bucket: scope.bucket, key_prefix: scope.key_prefix };
     Ok(Plan {
-        partition_by_tag: plan.partition_by_tag,
+        partition_by: plan.partition_by.into_iter().map(partition_key).collect(),
+        in_order: plan.in_order,
         record_overhead: plan.record_overhead,
         max_bytes: plan.max_bytes,
         max_records: plan.max_records.map(u64::from),
         max_age: plan.max_age_ms.map(Duration::from_millis),
         s3: plan.s3.into_iter().map(scope).collect(),
+        log_groups: plan.log_groups,
     })
+}
+
+fn partition_key(key: output::PartitionKey) -> PartitionKey {
+    match key {
+        output::PartitionKey::Tag => PartitionKey::Tag,
+        output::PartitionKey::Field(path) => PartitionKey::Field(path),
+    }
 }
 
 /// The faults of a refused configuration, at least one.

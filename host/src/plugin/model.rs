@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::capability::Services;
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta};
+use crate::record::{ChunkId, ChunkMeta, PartitionKey};
 use crate::state::BatchId;
 
 /// Limits and places of the plugin host.
@@ -47,8 +47,10 @@ pub struct Descriptor {
 /// What a component needs of the host, from `configure`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Records of different tags never share a batch.
-    pub partition_by_tag: bool,
+    /// Records that differ in one of these never share a batch.
+    pub partition_by: Vec<PartitionKey>,
+    /// Batches of one partition are delivered one after the other.
+    pub in_order: bool,
     /// Bytes that encoding adds to each record.
     pub record_overhead: u32,
     /// The output's own default.
@@ -59,6 +61,8 @@ pub struct Plan {
     pub max_age: Option<Duration>,
     /// What it will touch in S3.
     pub s3: Vec<crate::config::S3Grant>,
+    /// Log groups that it will touch; one that ends in `*` is a beginning.
+    pub log_groups: Vec<String>,
 }
 
 /// One thing wrong in a plugin's configuration.

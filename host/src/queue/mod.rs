@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta, Position, now_ns};
+use crate::record::{ChunkId, ChunkMeta, PartitionKey, Position, now_ns};
 use crate::state::{BatchRow, State, StateError};
 use crate::telemetry::Metrics;
 use partitions::Partitions;
@@ -57,8 +57,10 @@ pub enum WhenFull {
 pub struct QueueOptions {
     /// The output.
     pub output: Arc<str>,
-    /// Whether tags are kept apart.
-    pub partition_by_tag: bool,
+    /// What keeps records apart.
+    pub partition_by: Vec<PartitionKey>,
+    /// Whether the batches of a partition are handed out one after the other.
+    pub in_order: bool,
     /// When batches close.
     pub limits: BatchLimits,
     /// Share of the disk in bytes of chunks; none is without limit.
@@ -212,7 +214,7 @@ impl Queue {
     }
     /// The partition that a tag belongs to here: the tag, or, for one of more than 400 bytes, its beginning and a hash.
     pub fn partition_of(&self, tag: &Arc<str>) -> Arc<str> {
-        if !self.inner.options.partition_by_tag {
+        if !self.inner.options.partition_by.contains(&PartitionKey::Tag) {
             return self.inner.whole.clone();
         }
         if tag.len() <= LONGEST_TAG {

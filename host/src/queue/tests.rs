@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI64;
 use super::ledger::{Keeper, lock};
 use super::*;
 use crate::journal::Recovery;
-use crate::record::{BodyKind, Route};
+use crate::record::{BodyKind, PartitionKey, Route};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -41,7 +41,8 @@ fn ledger(dir: &std::path::Path, journal: &Arc<Noting>, clock: &Arc<AtomicI64>, 
 fn options(output: &str) -> QueueOptions {
     QueueOptions {
         output: output.into(),
-        partition_by_tag: true,
+        partition_by: vec![PartitionKey::Tag],
+        in_order: false,
         limits: BatchLimits { max_bytes: 100, max_records: 1000, max_age: Duration::from_secs(10), record_overhead: 0 },
         max_bytes: None,
         when_full: WhenFull::Block,
@@ -539,7 +540,7 @@ async fn a_worker_that_goes_away_while_it_waits_leaves_its_wake_up_to_another() 
 fn a_partition_is_the_tag_where_tags_are_kept_apart_and_never_too_long() {
     let bench = Bench::new();
     let apart = bench.queue(options("a"));
-    let together = bench.queue(QueueOptions { partition_by_tag: false, ..options("b") });
+    let together = bench.queue(QueueOptions { partition_by: vec![], ..options("b") });
     let tag: Arc<str> = "app.web".into();
     assert_eq!(apart.partition_of(&tag), tag);
     assert_eq!(&*together.partition_of(&tag), "");

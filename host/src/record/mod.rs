@@ -11,8 +11,10 @@ mod builder;
 mod chunk;
 pub mod encode;
 mod layout;
+mod partition;
 mod time;
 
 pub use builder::{ChunkBuilder, MAX_TAG_BYTES};
 pub use chunk::{BodyKind, Chunk, ChunkError, ChunkId, ChunkMeta, Position, RecordRef, Route};
+pub use partition::PartitionKey;
 pub use time::{DateFormat, now_ns};

@@ -154,7 +154,8 @@ fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
     let batch = &output.batch;
     QueueOptions {
         output: output.name.clone(),
-        partition_by_tag: plan.partition_by_tag,
+        partition_by: plan.partition_by.clone(),
+        in_order: plan.in_order,
         limits: BatchLimits {
             max_bytes: batch.max_bytes.or(plan.max_bytes).unwrap_or(DEFAULT_MAX_BYTES),
             max_records: batch.max_records.or(plan.max_records).unwrap_or(u64::from(u32::MAX)),

@@ -31,7 +31,8 @@ impl House {
         let ledger = Ledger::new(journal.clone(), state, Metrics::new());
         let output = QueueOptions {
             output: "all".into(),
-            partition_by_tag: false,
+            partition_by: vec![],
+            in_order: false,
             limits: BatchLimits { max_bytes: 1, max_records: 1, max_age: Duration::ZERO, record_overhead: 0 },
             max_bytes: None,
             when_full: WhenFull::Block,

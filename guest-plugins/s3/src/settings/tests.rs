@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use wharf_plugin::schema;
+use wharf_plugin::{PartitionKey, schema};
 
 use super::*;
 use crate::template::Facts;
@@ -18,7 +18,7 @@ fn attributes(config: Value) -> s3::Attributes {
 #[test]
 fn a_bucket_is_enough() {
     let (settings, plan) = new(json!({})).unwrap();
-    assert!(plan.partition_by_tag);
+    assert_eq!(plan.partition_by, [PartitionKey::Tag]);
     assert_eq!((plan.max_bytes, plan.max_age_ms), (Some(100_000_000), Some(600_000)));
     assert_eq!(plan.s3, [s3::Scope::new("my-bucket", "wharf-logs/")]);
     assert_eq!((settings.threshold, settings.part_size), (8 << 20, 8 << 20));
@@ -67,7 +67,8 @@ fn what_a_record_costs_is_what_encoding_adds() {
 #[test]
 fn a_batch_has_one_tag_only_where_the_key_needs_it() {
     for (format, by_tag) in [("/$TAG", true), ("/$TAG[0]", true), ("/%Y/$INDEX", false), ("/x", false)] {
-        assert_eq!(new(json!({ "key_format": format })).unwrap().1.partition_by_tag, by_tag, "{format}");
+        let plan = new(json!({ "key_format": format })).unwrap().1;
+        assert_eq!(plan.partition_by.contains(&PartitionKey::Tag), by_tag, "{format}");
     }
 }
 

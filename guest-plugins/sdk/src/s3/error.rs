@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::bindings::wharf::output::s3 as wit;
+use crate::bindings::wharf::output::types as wit;
 use crate::{FailureKind, HostError};
 
 /// S3's refusal.
@@ -183,18 +183,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<wit::Error> for Error {
-    fn from(error: wit::Error) -> Self {
+impl From<wit::CallError> for Error {
+    fn from(error: wit::CallError) -> Self {
         match error {
-            wit::Error::Service(e) => Self::Service(ServiceError {
+            wit::CallError::Service(e) => Self::Service(ServiceError {
                 status: e.status,
                 code: e.code,
                 message: e.message,
                 retry_after_ms: e.retry_after_ms,
             }),
-            wit::Error::Connection(text) => Self::Connection(text),
-            wit::Error::Credentials(text) => Self::Credentials(text),
-            wit::Error::Host(error) => Self::Host(error.into()),
+            wit::CallError::Connection(text) => Self::Connection(text),
+            wit::CallError::Credentials(text) => Self::Credentials(text),
+            wit::CallError::Host(error) => Self::Host(error.into()),
         }
     }
 }

@@ -8,8 +8,9 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::http::Headers;
 
-use crate::capability::bindings::s3::{Error, ServiceError};
+use crate::capability::bindings::s3::Error;
 use crate::capability::bindings::types::HostError;
+use crate::capability::bindings::types::ServiceError;
 use crate::capability::escape::cut;
 
 /// Longest text that goes to the guest, bytes.

@@ -12,7 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use tempfile::TempDir;
 
 use super::*;
-use crate::capability::bindings::s3::{Host as _, HostPendingPart as _, ServiceError};
+use crate::capability::bindings::s3::{Host as _, HostPendingPart as _};
+use crate::capability::bindings::types::ServiceError;
 use crate::capability::body::BodyBudget;
 use crate::capability::log::GuestLog;
 use crate::capability::{Phase, Services};

@@ -23,7 +23,7 @@ use crate::journal::{self, Journal};
 use crate::plugin::tests::{component, options};
 use crate::plugin::{HostOptions, Plugin, PluginHost, PluginSource, WorkerContext};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions, WhenFull};
-use crate::record::{BodyKind, ChunkBuilder, Route};
+use crate::record::{BodyKind, ChunkBuilder, PartitionKey, Route};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -104,7 +104,8 @@ impl Place {
         let ledger = Ledger::new(journal.clone(), state.clone(), metrics.clone());
         let options = outputs.iter().map(|output| QueueOptions {
             output: (*output).into(),
-            partition_by_tag: true,
+            partition_by: vec![PartitionKey::Tag],
+            in_order: false,
             limits: BatchLimits {
                 max_bytes: u64::MAX,
                 max_records: batch_records,
