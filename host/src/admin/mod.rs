@@ -14,7 +14,7 @@ pub use server::{AdminError, AdminServer, serve};
 pub trait Status: Send + Sync + 'static {
     /// How everything is.
     fn health(&self) -> Health;
-    /// Whether records are taken in: recovery is done, sources run, the journal can be written, nothing is stopping.
+    /// Whether records are taken in: recovery is done, sources run, the journal can be written, no queue is full, nothing is stopping.
     ///
     /// # Errors
     /// Why not, for a person.

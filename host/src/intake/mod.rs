@@ -91,6 +91,23 @@ pub enum Refused {
     Stopping,
 }
 
+/// What is full where the journal is, by its own limit.
+const JOURNAL: &str = "the journal";
+
+impl Refused {
+    /// Its kind, as `wharf_source_refused_requests_total` has it.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Full { what, .. } if what == JOURNAL => "journal_full",
+            Self::Full { .. } => "queue_full",
+            Self::DiskFull { .. } => "disk_full",
+            Self::Failed(_) => "journal_failed",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
 /// Whether any of an output's patterns wants this tag.
 #[must_use]
 pub fn wants(patterns: &[String], tag: &str) -> bool {
@@ -233,6 +250,10 @@ impl Intake {
     /// A record was taken in by a source but lost a part, or was refused for good: counted as `wharf_source_discarded_records_total{source, reason}`.
     pub fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         self.inner.metrics.discarded(source, reason, records);
+    }
+    /// A request was not taken, for one of a few fixed reasons: counted as `wharf_source_refused_requests_total{source, reason}`.
+    pub fn count_refused(&self, source: &str, reason: &'static str) {
+        self.inner.metrics.refused(source, reason);
     }
     /// Takes nothing from now on; what waits for room or for the disk is told so.
     pub fn stop(&self) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::queue::Queue;
+use crate::queue::{Fullness, Queue};
 use crate::record::now_ns;
 use crate::telemetry::Metrics;
 
@@ -61,6 +61,8 @@ pub struct OutputStatus {
     pub queue_bytes: u64,
     /// Records that are not settled.
     pub queue_records: u64,
+    /// Its queue's share of the disk, while sources are turned away because that is used up.
+    pub full: Option<Fullness>,
     /// Age of the oldest undelivered record, seconds; 0 where there is none.
     pub oldest_age_seconds: f64,
 }
@@ -119,6 +121,7 @@ impl StatusBoard {
             last_failure: inner.last_failure.clone(),
             queue_bytes: queue.bytes(),
             queue_records: queue.records(),
+            full: queue.fullness(),
             oldest_age_seconds,
         }
     }

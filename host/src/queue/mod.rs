@@ -80,6 +80,15 @@ pub enum Admission {
     Dropped,
 }
 
+/// A share of the disk that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fullness {
+    /// Bytes of chunks, as [`disk_bytes`] counts them.
+    pub used: u64,
+    /// What the output may have.
+    pub max: u64,
+}
+
 /// A batch that can be delivered.
 #[derive(Debug, Clone)]
 pub struct Batch {
@@ -288,6 +297,10 @@ impl Queue {
     /// Arrival of the oldest undelivered record, nanoseconds since 1970 UTC.
     pub fn oldest_arrival_ns(&self) -> Option<i64> {
         self.inner.lock().oldest_arrival_ns()
+    }
+    /// Whether sources are turned away now because the output's share of the disk is used up.
+    pub fn fullness(&self) -> Option<Fullness> {
+        self.inner.fullness()
     }
     /// Bytes of chunks that are not settled.
     pub fn bytes(&self) -> u64 {

@@ -24,6 +24,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()>;
     /// Counts records that lost a part, or were refused for good.
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
+    /// Counts a request that was not taken.
+    fn count_refused(&self, source: &str, reason: &'static str);
 }
 
 impl Sink for Intake {
@@ -45,5 +47,8 @@ impl Sink for Intake {
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         Intake::count_discarded(self, source, reason, records);
+    }
+    fn count_refused(&self, source: &str, reason: &'static str) {
+        Intake::count_refused(self, source, reason);
     }
 }

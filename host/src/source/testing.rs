@@ -25,6 +25,7 @@ struct Inner {
     handed_in: u64,
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
+    refused: BTreeMap<&'static str, u64>,
     refusals: VecDeque<Refused>,
     failures: VecDeque<Refused>,
 }
@@ -86,6 +87,11 @@ impl FakeSink {
     /// How many records were discarded for a reason.
     pub(crate) fn discarded(&self, reason: &str) -> u64 {
         self.inner.lock().unwrap().discarded.get(reason).copied().unwrap_or(0)
+    }
+
+    /// How many requests were refused, by reason.
+    pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
+        self.inner.lock().unwrap().refused.clone()
     }
 
     /// Waits until there are so many records.
@@ -151,6 +157,9 @@ impl Sink for Arc<FakeSink> {
     }
     fn count_discarded(&self, _source: &str, reason: &'static str, records: u64) {
         *self.inner.lock().unwrap().discarded.entry(reason).or_default() += records;
+    }
+    fn count_refused(&self, _source: &str, reason: &'static str) {
+        *self.inner.lock().unwrap().refused.entry(reason).or_default() += 1;
     }
 }
 

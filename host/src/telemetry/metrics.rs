@@ -66,6 +66,7 @@ struct Inner {
     accepted_records: Count<BySource>,
     accepted_bytes: Count<BySource>,
     discarded: Count<BySourceReason>,
+    refused: Count<BySourceReason>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -108,6 +109,11 @@ impl Metrics {
             "source_discarded_records",
             "Records that a source could not take whole, by reason",
             inner.discarded.clone(),
+        );
+        r.register(
+            "source_refused_requests",
+            "Requests of which a source took nothing, by reason",
+            inner.refused.clone(),
         );
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
@@ -184,6 +190,11 @@ impl Metrics {
     pub fn discarded(&self, source: &str, reason: &str, records: u64) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
         self.inner.discarded.get_or_create(&by).inc_by(records);
+    }
+    /// A source took nothing of a request.
+    pub fn refused(&self, source: &str, reason: &str) {
+        let by = BySourceReason { source: source.into(), reason: reason.into() };
+        self.inner.refused.get_or_create(&by).inc();
     }
     /// Records are on disk for an output.
     pub fn durable(&self, output: &str, records: u64, bytes: u64) {

@@ -62,6 +62,22 @@ pub(crate) enum Denied {
     Fault(String),
 }
 
+/// Every reason for which a request is refused.
+pub(crate) const REASONS: [&str; 12] = [
+    "queue_full",
+    "journal_full",
+    "disk_full",
+    "journal_failed",
+    "stopping",
+    "busy",
+    "too_large",
+    "bad_request",
+    "unsupported_type",
+    "method",
+    "slow",
+    "fault",
+];
+
 impl Denied {
     fn status(&self) -> StatusCode {
         match self {
@@ -72,6 +88,20 @@ impl Denied {
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REASONS`].
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
+            Self::TooLarge { .. } => "too_large",
+            Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
+            Self::Slow(_) => "slow",
+            Self::Busy => "busy",
+            Self::Refused(refused) => refused.reason(),
+            Self::Fault(_) => "fault",
         }
     }
 

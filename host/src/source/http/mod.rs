@@ -95,6 +95,7 @@ async fn take(State(door): State<Arc<Door>>, request: Request<Body>) -> Response
         Ok(records) => accepted(records),
         Err(denied) => {
             debug!(source = %door.name, "a request was not taken: {denied}");
+            door.sink.count_refused(&door.name, denied.reason());
             if let Denied::Record(_) = denied {
                 door.sink.count_discarded(&door.name, "invalid", 1);
             }

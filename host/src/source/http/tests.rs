@@ -187,6 +187,8 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
     }
     assert_eq!(server.sink.handed_in(), 0);
     assert_eq!(server.sink.discarded("invalid"), 3);
+    let refused = [("bad_request", 4), ("too_large", 2), ("unsupported_type", 2)];
+    assert_eq!(server.sink.refused(), refused.into());
     server.stop().await;
 }
 
@@ -232,6 +234,7 @@ async fn no_room_is_503_with_the_time_to_wait() {
         assert_eq!(server.post(&[TEXT], "x").await.status, 503);
     }
     assert!(server.sink.chunks().is_empty());
+    assert_eq!(server.sink.refused(), [("disk_full", 2), ("queue_full", 2)].into());
     assert_eq!(server.post(&[TEXT], "x").await.status, 200);
     server.stop().await;
 }
