@@ -29,6 +29,9 @@ const REMEMBERED_TAGS: usize = 4096;
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// Why records are dropped whose tag no output wants, as `wharf_dropped_records_total` has it, with an empty output.
+pub const NO_OUTPUT: &str = "no_output";
+
 /// Where sources hand chunks in. Cheap to clone.
 #[derive(Clone)]
 pub struct Intake {
@@ -273,7 +276,7 @@ impl Intake {
 
     fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
         self.count_accepted(chunk);
-        self.inner.metrics.dropped("", "no_output", u64::from(chunk.meta().records));
+        self.inner.metrics.dropped("", NO_OUTPUT, u64::from(chunk.meta().records));
         Ticket { done: None }
     }
 

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::config::RetryConfig;
 use crate::dead_letter::DeadLetters;
 use crate::journal::Journal;
-use crate::plugin::{Plugin, WorkerContext};
+use crate::plugin::{DeathCause, FailureKind, Plugin, WorkerContext};
 use crate::queue::Queue;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, OutputWords};
 
 pub use destination::{Destination, Destinations};
 pub use status::{LastFailure, OutputStatus, WorkerState};
@@ -131,6 +131,22 @@ impl Output {
             self.workers.shutdown().await;
         }
         self.shared.ending.queue.records()
+    }
+}
+
+/// Every word that an output's counters use, so that each of them is there, at 0, before anything happens.
+#[must_use]
+pub fn counter_words() -> OutputWords {
+    let causes = DeathCause::ALL.into_iter();
+    let kinds = FailureKind::ALL.into_iter().filter(|kind| *kind != FailureKind::Rejected);
+    OutputWords {
+        rejected: [ending::REJECTED, ending::RETRY_EXPIRED]
+            .into_iter()
+            .chain(causes.clone().filter(|cause| cause.blames_the_batch()).map(DeathCause::as_str))
+            .collect(),
+        dropped: vec![ending::DAMAGED],
+        retries: kinds.map(FailureKind::as_str).chain(causes.clone().map(DeathCause::as_str)).collect(),
+        restarts: causes.map(DeathCause::as_str).collect(),
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::plugin::{Death, DeathCause, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
+use crate::plugin::{Death, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
 use crate::record::now_ns;
 
 use super::destination::Permit;
+use super::ending::{REJECTED, RETRY_EXPIRED};
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
@@ -143,15 +144,15 @@ async fn failed(
     number: u32,
     shared: &Shared,
 ) -> Option<Seat> {
-    let kind = kind_name(failure.kind);
+    let kind = failure.kind.as_str();
     shared.board.failed(kind, &failure.message);
     if failure.kind == FailureKind::Rejected {
-        shared.ending.dead(&job.batch, &delivery.chunks, "rejected", &failure.message).await;
+        shared.ending.dead(&job.batch, &delivery.chunks, REJECTED, &failure.message).await;
         return seat;
     }
     if too_old(&job, shared) {
         let seat = abandon(seat, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &expired(&job, &failure.message)).await;
+        shared.ending.dead(&job.batch, &delivery.chunks, RETRY_EXPIRED, &expired(&job, &failure.message)).await;
         return seat;
     }
     job.failures = job.failures.saturating_add(1);
@@ -190,8 +191,7 @@ async fn died(
     );
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
-    let blames_the_batch = !matches!(death.cause, DeathCause::Timeout | DeathCause::Host);
-    if blames_the_batch {
+    if death.cause.blames_the_batch() {
         job.fresh_deaths = job.fresh_deaths.saturating_add(u32::from(fresh));
         // However old the batch is: that the plugin dies of it says nothing about the destination, and it is soon known whether it is
         // the batch or the plugin.
@@ -210,7 +210,7 @@ async fn died(
         }
     } else if too_old(&job, shared) {
         abandon(None, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.chunks, "retry_expired", &expired(&job, &death.message)).await;
+        shared.ending.dead(&job.batch, &delivery.chunks, RETRY_EXPIRED, &expired(&job, &death.message)).await;
         return;
     }
     shared.metrics.retry(output, cause);
@@ -248,14 +248,4 @@ async fn abandon(seat: Option<Seat>, delivery: &Delivery, number: u32, shared: &
         );
     }
     worker.map(|worker| Seat { worker, batches })
-}
-
-fn kind_name(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Throttled => "throttled",
-        FailureKind::Transient => "transient",
-        FailureKind::Auth => "auth",
-        FailureKind::Misconfigured => "misconfigured",
-        FailureKind::Rejected => "rejected",
-    }
 }

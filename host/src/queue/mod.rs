@@ -52,6 +52,21 @@ pub enum WhenFull {
     DropNewest,
 }
 
+impl WhenFull {
+    /// The reason for which `wharf_dropped_records_total` counts what this drops, if it does.
+    #[must_use]
+    pub fn drop_reason(self) -> Option<&'static str> {
+        match self {
+            Self::Block => None,
+            Self::DropOldest => Some(DROP_OLDEST),
+            Self::DropNewest => Some(DROP_NEWEST),
+        }
+    }
+}
+
+const DROP_OLDEST: &str = "queue_full_drop_oldest";
+const DROP_NEWEST: &str = "queue_full_drop_newest";
+
 /// An output's queue settings.
 #[derive(Debug, Clone)]
 pub struct QueueOptions {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::partitions::{Dropped, Entry};
-use super::{Admission, Fullness, Inner, WhenFull};
+use super::{Admission, DROP_NEWEST, DROP_OLDEST, Fullness, Inner, WhenFull};
 use crate::record::ChunkId;
 use crate::state::StateError;
 
@@ -47,7 +47,7 @@ impl Inner {
             WhenFull::Block => Admission::Full,
             WhenFull::DropNewest => {
                 drop(books);
-                self.shared.metrics.dropped(&self.options.output, "queue_full_drop_newest", u64::from(records));
+                self.shared.metrics.dropped(&self.options.output, DROP_NEWEST, u64::from(records));
                 Admission::Dropped
             }
             WhenFull::DropOldest => {
@@ -87,7 +87,7 @@ impl Inner {
         let output = &self.options.output;
         let count = |chunks: &[Entry]| {
             let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
-            self.shared.metrics.dropped(output, "queue_full_drop_oldest", records);
+            self.shared.metrics.dropped(output, DROP_OLDEST, records);
         };
         match dropped {
             Dropped::Waiting { partition, chunks } => {

@@ -9,6 +9,7 @@ mod outputs;
 mod replay;
 mod signals;
 mod status;
+mod zeros;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,6 +65,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     make_folder(&config.data_dir)?;
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
     let metrics = Metrics::new();
+    zeros::begin(&config, &metrics);
     let board = Arc::new(Board::new(metrics.clone()));
     let background = TaskTracker::new();
     let stop_background = CancellationToken::new();

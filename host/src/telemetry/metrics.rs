@@ -15,6 +15,19 @@ use super::plugin_series::PluginSeries;
 /// What [`Metrics::render`] gives, as HTTP names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// The words that an output's counters may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutputWords {
+    /// Reasons of `rejected`.
+    pub rejected: Vec<&'static str>,
+    /// Reasons of `dropped`.
+    pub dropped: Vec<&'static str>,
+    /// Kinds of `retries`.
+    pub retries: Vec<&'static str>,
+    /// Reasons of `worker_restarts`.
+    pub restarts: Vec<&'static str>,
+}
+
 /// All metrics of the process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -180,6 +193,42 @@ impl Metrics {
         &self.inner.plugin_series
     }
 
+    /// A source is there: its counters begin at 0, so that the first event is a rise that can be seen.
+    pub fn source_begins(&self, source: &str, discarded: &[&str], refused: &[&str]) {
+        self.accepted(source, 0, 0);
+        for reason in discarded {
+            self.discarded(source, reason, 0);
+        }
+        for reason in refused {
+            let by = BySourceReason { source: source.into(), reason: (*reason).into() };
+            self.inner.refused.get_or_create(&by).inc_by(0);
+        }
+    }
+    /// An output is there, the same.
+    pub fn output_begins(&self, output: &str, workers: u32, words: &OutputWords) {
+        self.durable(output, 0, 0);
+        let by = ByOutput { output: output.into() };
+        self.inner.delivered_records.get_or_create(&by).inc_by(0);
+        self.inner.delivered_bytes.get_or_create(&by).inc_by(0);
+        self.inner.delivered_batches.get_or_create(&by).inc_by(0);
+        for reason in &words.rejected {
+            self.rejected(output, reason, 0);
+        }
+        for reason in &words.dropped {
+            self.dropped(output, reason, 0);
+        }
+        for kind in &words.retries {
+            let by = ByOutputKind { output: output.into(), kind: (*kind).into() };
+            self.inner.retries.get_or_create(&by).inc_by(0);
+        }
+        for reason in &words.restarts {
+            let by = ByOutputReason { output: output.into(), reason: (*reason).into() };
+            self.inner.worker_restarts.get_or_create(&by).inc_by(0);
+        }
+        for worker in 0..workers {
+            self.worker_cpu(output, worker, 0.0);
+        }
+    }
     /// A source handed records in and they were taken.
     pub fn accepted(&self, source: &str, records: u64, bytes: u64) {
         let by = BySource { source: source.into() };
@@ -264,6 +313,35 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_configured_is_there_at_0_and_beginning_again_changes_nothing() {
+        let metrics = Metrics::new();
+        metrics.retry("archive", "auth");
+        let words = OutputWords {
+            rejected: vec!["retry_expired"],
+            dropped: vec!["damaged"],
+            retries: vec!["auth", "throttled"],
+            restarts: vec!["trap"],
+        };
+        metrics.output_begins("archive", 1, &words);
+        metrics.source_begins("web", &["invalid"], &["queue_full"]);
+        let text = metrics.render();
+        for line in [
+            "wharf_source_accepted_records_total{source=\"web\"} 0",
+            "wharf_source_discarded_records_total{source=\"web\",reason=\"invalid\"} 0",
+            "wharf_source_refused_requests_total{source=\"web\",reason=\"queue_full\"} 0",
+            "wharf_durable_records_total{output=\"archive\"} 0",
+            "wharf_delivered_batches_total{output=\"archive\"} 0",
+            "wharf_rejected_records_total{output=\"archive\",reason=\"retry_expired\"} 0",
+            "wharf_dropped_records_total{output=\"archive\",reason=\"damaged\"} 0",
+            "wharf_retries_total{output=\"archive\",kind=\"throttled\"} 0",
+            "wharf_retries_total{output=\"archive\",kind=\"auth\"} 1",
+            "wharf_worker_restarts_total{output=\"archive\",reason=\"trap\"} 0",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
 
     /// The form that the OpenMetrics specification gives for counters, gauges and the end of the text.
     #[test]

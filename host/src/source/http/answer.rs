@@ -63,7 +63,7 @@ pub(crate) enum Denied {
 }
 
 /// Every reason for which a request is refused.
-pub(crate) const REASONS: [&str; 12] = [
+pub(crate) const REFUSALS: [&str; 12] = [
     "queue_full",
     "journal_full",
     "disk_full",
@@ -91,7 +91,7 @@ impl Denied {
         }
     }
 
-    /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REASONS`].
+    /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REFUSALS`].
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Method => "method",

@@ -23,6 +23,7 @@ use axum::serve::ListenerExt;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
+pub(super) use self::answer::REFUSALS;
 use self::answer::{Denied, accepted};
 use self::body::{Encoding, Held, Room};
 use self::records::Format;
