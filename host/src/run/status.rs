@@ -11,7 +11,7 @@ use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
 use crate::record::now_ns;
-use crate::telemetry::Metrics;
+use crate::telemetry::{JournalFigures, Metrics};
 
 use super::CheckedOutput;
 
@@ -89,7 +89,13 @@ impl Board {
         let Some(journal) = self.lock().journal.clone() else { return JournalHealth::default() };
         let usage = journal.usage();
         let reason = not_writable(&journal.condition().borrow());
-        self.metrics.journal(usage.commits, usage.disk_bytes, usage.live_bytes, reason.is_none());
+        self.metrics.journal(JournalFigures {
+            commits: usage.commits,
+            quarantined_records: usage.quarantined_records,
+            disk_bytes: usage.disk_bytes,
+            live_bytes: usage.live_bytes,
+            writable: reason.is_none(),
+        });
         JournalHealth { writable: reason.is_none(), reason, disk_bytes: usage.disk_bytes }
     }
 }

@@ -28,6 +28,21 @@ pub struct OutputWords {
     pub restarts: Vec<&'static str>,
 }
 
+/// What the journal says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JournalFigures {
+    /// Group commits since start.
+    pub commits: u64,
+    /// Records set aside since start, and at it.
+    pub quarantined_records: u64,
+    /// Bytes of segment files.
+    pub disk_bytes: u64,
+    /// Bytes of chunks that some output still needs.
+    pub live_bytes: u64,
+    /// Whether it takes records.
+    pub writable: bool,
+}
+
 /// All metrics of the process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -295,18 +310,15 @@ impl Metrics {
         self.inner.queue_records.get_or_create(&by).set(i64::try_from(records).unwrap_or(i64::MAX));
         self.inner.oldest_age.get_or_create(&by).set(oldest_age_seconds);
     }
-    /// Records were set aside because their chunk was damaged on disk.
-    pub fn quarantined(&self, records: u64) {
-        self.inner.quarantined.inc_by(records);
-    }
     /// What the journal holds now.
-    pub fn journal(&self, commits: u64, disk_bytes: u64, live_bytes: u64, writable: bool) {
+    pub fn journal(&self, now: JournalFigures) {
         let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         // The journal counts by itself; here is only what it counted.
-        self.inner.journal_commits.inner().store(commits, Ordering::Relaxed);
-        self.inner.journal_disk_bytes.set(clamp(disk_bytes));
-        self.inner.journal_live_bytes.set(clamp(live_bytes));
-        self.inner.journal_writable.set(i64::from(writable));
+        self.inner.journal_commits.inner().store(now.commits, Ordering::Relaxed);
+        self.inner.quarantined.inner().store(now.quarantined_records, Ordering::Relaxed);
+        self.inner.journal_disk_bytes.set(clamp(now.disk_bytes));
+        self.inner.journal_live_bytes.set(clamp(now.live_bytes));
+        self.inner.journal_writable.set(i64::from(now.writable));
     }
 }
 
@@ -350,7 +362,13 @@ mod tests {
         metrics.accepted("app", 3, 120);
         metrics.rejected("archive", "too_long", 2);
         metrics.queue("archive", 4096, 7, 1.5);
-        metrics.journal(12, 1024, 512, true);
+        metrics.journal(JournalFigures {
+            commits: 12,
+            disk_bytes: 1024,
+            live_bytes: 512,
+            writable: true,
+            ..Default::default()
+        });
         let text = metrics.render();
         for line in [
             "# TYPE wharf_source_accepted_records counter",
@@ -372,9 +390,10 @@ mod tests {
     #[test]
     fn a_count_that_the_journal_keeps_is_shown_as_it_is() {
         let metrics = Metrics::new();
-        metrics.journal(12, 0, 0, true);
-        metrics.journal(15, 0, 0, false);
+        metrics.journal(JournalFigures { commits: 12, quarantined_records: 3, writable: true, ..Default::default() });
+        metrics.journal(JournalFigures { commits: 15, quarantined_records: 3, ..Default::default() });
         assert!(metrics.render().contains("wharf_journal_commits_total 15\n"));
+        assert!(metrics.render().contains("wharf_journal_quarantined_records_total 3\n"));
         assert!(metrics.render().contains("wharf_journal_writable 0\n"));
     }
 }
