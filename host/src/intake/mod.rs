@@ -239,6 +239,18 @@ impl Intake {
         let positions = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner);
         positions.get(source).cloned().unwrap_or_default()
     }
+    /// Keeps positions that go with no record, such as the ends of files whose old content is left out. Whether they are on the disk.
+    pub async fn keep(&self, positions: Vec<Position>) -> bool {
+        let (ledger, count) = (self.inner.ledger.clone(), positions.len());
+        match tokio::task::spawn_blocking(move || ledger.keep(&positions)).await {
+            Ok(Ok(())) => true,
+            Ok(Err(e)) => {
+                tracing::warn!(source = ?self.source, positions = count, error = %e, "where files begin could not be kept yet; it is tried again");
+                false
+            }
+            Err(_) => false,
+        }
+    }
     /// Forgets positions, for instance of files that are gone. Where that cannot be written they are there again after a restart.
     pub async fn forget(&self, source: &str, keys: Vec<String>) {
         if let Some(known) = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner).get_mut(source) {

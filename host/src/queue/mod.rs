@@ -175,6 +175,14 @@ impl Ledger {
         }
     }
 
+    /// Keeps positions that came with no chunk: any chunk that brings one of the same key is newer. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Where the state could not be written; what could be is kept.
+    pub fn keep(&self, positions: &[Position]) -> Result<(), StateError> {
+        self.shared.keep(positions)
+    }
+
     /// Forgets positions, here and in the state. Blocks on the disk.
     ///
     /// # Errors

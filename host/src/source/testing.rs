@@ -27,6 +27,8 @@ struct Inner {
     discarded: BTreeMap<&'static str, u64>,
     refused: BTreeMap<&'static str, u64>,
     refusals: VecDeque<Refused>,
+    /// How many times positions that go with no record are not kept.
+    unkept: u64,
     failures: VecDeque<Refused>,
 }
 
@@ -57,6 +59,11 @@ impl FakeSink {
     /// Takes the next chunk, and then fails to make it durable.
     pub(crate) fn fail_next(&self, refused: Refused) {
         self.inner.lock().unwrap().failures.push_back(refused);
+    }
+
+    /// Does not keep positions that go with no record, so many times.
+    pub(crate) fn keep_nothing(&self, times: u64) {
+        self.inner.lock().unwrap().unkept = times;
     }
 
     /// The durable chunks.
@@ -148,6 +155,19 @@ impl Sink for Arc<FakeSink> {
     }
     fn positions(&self, _source: &str) -> Vec<Position> {
         self.kept_positions()
+    }
+    fn keep(&self, positions: Vec<Position>) -> Later<'_, bool> {
+        Box::pin(async move {
+            let mut inner = self.inner.lock().unwrap();
+            if inner.unkept > 0 {
+                inner.unkept -= 1;
+                return false;
+            }
+            for position in positions {
+                inner.positions.entry(position.key.clone()).or_insert(position);
+            }
+            true
+        })
     }
     fn forget<'a>(&'a self, _source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
         Box::pin(async move {
