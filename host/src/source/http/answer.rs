@@ -17,6 +17,9 @@ pub(crate) enum Denied {
     /// Not a POST.
     #[error("records are taken by POST")]
     Method,
+    /// A header that may be there once.
+    #[error("there is more than one {0} header; send one")]
+    Twice(&'static str),
     /// A content type that is not known.
     #[error(
         "content type {0:?} is not known here; send application/json (an object or an array of objects), \
@@ -84,7 +87,7 @@ impl Denied {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -97,7 +100,7 @@ impl Denied {
             Self::Method => "method",
             Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
             Self::TooLarge { .. } => "too_large",
-            Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
+            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
             Self::Slow(_) => "slow",
             Self::Busy => "busy",
             Self::Refused(refused) => refused.reason(),
