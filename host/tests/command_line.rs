@@ -152,3 +152,23 @@ fn an_output_or_a_batch_that_is_not_there_is_an_error_and_not_nothing() {
         }
     }
 }
+
+#[test]
+fn what_is_kept_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let aws = "aws: { region: us-east-1, endpoint: \"http://127.0.0.1:9\" }\n";
+    let file = write(folder.path(), &format!("{aws}{GOOD}"));
+    // The standard input is at its end, so this ends by itself.
+    let ended = wharf(&["run", "-c", &file]);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    let mut seen = 0;
+    for entry in walkdir::WalkDir::new(folder.path().join("data")) {
+        let entry = entry.unwrap();
+        let wanted = if entry.file_type().is_dir() { 0o700 } else { 0o600 };
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, wanted, "{} has mode {mode:o}", entry.path().display());
+        seen += 1;
+    }
+    assert!(seen > 5, "only {seen} files and folders");
+}

@@ -28,6 +28,7 @@ use crate::queue::Queue;
 use crate::telemetry::{Metrics, OutputWords};
 
 pub use destination::{Destination, Destinations};
+pub use schedule::Retries;
 pub use status::{LastFailure, OutputStatus, WorkerState};
 
 use ending::Ending;
@@ -160,8 +161,8 @@ impl OutputHandle {
     /// How it is.
     #[must_use]
     pub fn status(&self) -> OutputStatus {
-        let queue = &self.shared.ending.queue;
-        self.shared.board.status(queue, self.shared.health.quarantined())
+        let shared = &self.shared;
+        shared.board.status(&shared.ending.queue, shared.schedule.retries(), shared.health.quarantined())
     }
 
     /// Whether everything that was taken in is settled.

@@ -31,8 +31,11 @@ struct Seat {
 pub(super) async fn run(number: u32, shared: Arc<Shared>) {
     let mut seat: Option<Seat> = None;
     loop {
-        shared.board.worker(number, WorkerState::Idle);
-        let Some(job) = shared.schedule.next().await else { break };
+        let waits = |for_retry: bool| {
+            let state = if for_retry { WorkerState::WaitingForRetry } else { WorkerState::Idle };
+            shared.board.worker(number, state);
+        };
+        let Some(job) = shared.schedule.next(waits).await else { break };
         // A batch that ended a store gets a fresh one, so that the next death tells something.
         if job.deaths > 0
             && let Some(used) = seat.take_if(|seat| seat.batches > 0)
@@ -163,6 +166,7 @@ async fn failed(
     if let Some(asked) = failure.retry_after {
         wait = wait.max(asked.min(shared.retry.max));
     }
+    job.why = format!("{kind}: {}", failure.message);
     shared.metrics.retry(&shared.ending.output, kind);
     tracing::warn!(
         output = %shared.ending.output, batch = %job.batch.row.id, kind, attempt = job.attempt - 1,
@@ -213,6 +217,7 @@ async fn died(
         shared.ending.dead(&job.batch, &delivery.chunks, RETRY_EXPIRED, &expired(&job, &death.message)).await;
         return;
     }
+    job.why = format!("{cause}: {}", death.message);
     shared.metrics.retry(output, cause);
     shared.schedule.again_at(ended.now + backoff::wait(&shared.retry, job.failures, ended.random), job);
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, Status, WorkerHealth};
+use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, WorkerHealth};
 use crate::config::units::format_size;
 use crate::config::{Config, OutputConfig, SourceConfig, SourceKind};
 use crate::intake::wants;
@@ -185,6 +185,11 @@ fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
             .zip(output.workers)
             .map(|(worker, state)| WorkerHealth { worker, state: state.as_str().into() })
             .collect(),
+        retries: output.retries.map(|retries| RetriesHealth {
+            batches: retries.batches,
+            next_in_seconds: retries.next.saturating_duration_since(Instant::now()).as_secs_f64(),
+            reason: retries.why,
+        }),
         last_failure: output.last_failure.map(|failure| LastFailure {
             kind: failure.kind,
             message: failure.message,
@@ -223,6 +228,7 @@ mod tests {
             workers: vec![],
             quarantined: false,
             last_failure: None,
+            retries: None,
             queue_bytes: 0,
             queue_records: 0,
             full: Some(Fullness { used: 200_000, max: 200_000 }),
