@@ -61,7 +61,7 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("examples" = ["none", "gzip", "zstd"]))]
     pub compression: Option<String>,
-    /// Level of the compression: gzip 1 to 9, zstd 1 to 19. Default: 3.
+    /// Level of the compression: gzip 1 to 9 (default 2), zstd 1 to 19 (default 3).
     #[serde(default)]
     pub compression_level: Option<i32>,
 

@@ -85,6 +85,8 @@ impl<E: std::error::Error> From<E> for Ended {
 /// Runs the command line that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Everything that is written here may hold what logs hold, secrets too: whatever makes a file or a folder, it is its user's alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),

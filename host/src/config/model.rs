@@ -179,6 +179,12 @@ pub struct HttpSourceConfig {
     pub listen: SocketAddr,
     /// Largest body, after decompression. Default 16 MiB.
     pub max_body_bytes: u64,
+    /// How long a request's head may take, from its first byte. Default 10 s.
+    pub header_timeout: Duration,
+    /// How long a connection may stay open without a request. Default 75 s.
+    pub idle_timeout: Duration,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
 }
 
 /// Records for trials.

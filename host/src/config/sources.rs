@@ -136,7 +136,17 @@ fn http(section: &mut Section<'_>) -> Option<HttpSourceConfig> {
     section.missing("listen", "write for example listen: 127.0.0.1:9880");
     let listen = section.address("listen");
     let max_body_bytes = section.size("max_body_size", 1..=1 << 30).unwrap_or(16 << 20);
-    listen.map(|listen| HttpSourceConfig { listen, max_body_bytes })
+    let waits = MOMENT..=Duration::from_secs(3600);
+    let header_timeout = section.duration("header_timeout", waits.clone()).unwrap_or(Duration::from_secs(10));
+    let idle_timeout = section.duration("idle_timeout", waits).unwrap_or(Duration::from_secs(75));
+    let max_connections = section.count("max_connections", 1..=1_000_000).unwrap_or(1024);
+    listen.map(|listen| HttpSourceConfig {
+        listen,
+        max_body_bytes,
+        header_timeout,
+        idle_timeout,
+        max_connections: usize::try_from(max_connections).unwrap_or(usize::MAX),
+    })
 }
 
 fn generate(section: &mut Section<'_>) -> GenerateConfig {

@@ -121,7 +121,7 @@ sources:
     rotate_wait: 1m
     tag: files.a
   in: { type: stdin, tag: piped }
-  web: { type: http, listen: "127.0.0.1:9880", max_body_size: 1MiB }
+  web: { type: http, listen: "127.0.0.1:9880", max_body_size: 1MiB, header_timeout: 2s, max_connections: 16 }
   trial: { type: generate, rate: 1000, count: 5000, record_size: 300 }
 outputs:
   archive: { plugin: s3, match: "*" }
@@ -136,6 +136,8 @@ outputs:
     assert!(matches!(stdin.kind, SourceKind::Stdin));
     assert_eq!(&*stdin.tag, "piped");
     let SourceKind::Http(http) = &web.kind else { panic!("an http source") };
+    assert_eq!((http.header_timeout, http.idle_timeout), (Duration::from_secs(2), Duration::from_secs(75)));
+    assert_eq!(http.max_connections, 16);
     assert_eq!((http.listen, http.max_body_bytes), ("127.0.0.1:9880".parse().unwrap(), 1_048_576));
     assert_eq!(&*web.tag, "web");
     let SourceKind::Generate(generate) = &trial.kind else { panic!("a generate source") };
