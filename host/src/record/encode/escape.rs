@@ -91,6 +91,14 @@ pub(super) fn write_lossy(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// How many bytes any bytes have as UTF-8, unescaped; what is none counts as [`write_lossy`] writes it.
+pub(super) fn lossy_length(bytes: &[u8]) -> usize {
+    let one = |chunk: std::str::Utf8Chunk<'_>| {
+        chunk.valid().len() + if chunk.invalid().is_empty() { 0 } else { REPLACEMENT.len() }
+    };
+    bytes.utf8_chunks().map(one).sum()
+}
+
 /// Appends what the inside of a JSON string means. A surrogate without its partner becomes U+FFFD; a broken escape stays
 /// as it is.
 pub(super) fn undo(mut text: &[u8], out: &mut Vec<u8>) {
