@@ -110,8 +110,8 @@ impl Connection {
         self.shared.get_or_init(made).await
     }
 
-    /// Whether the payload is part of the signature, where a service (S3) leaves the choice. Its SHA-256 is two thirds of what an upload costs, so over TLS, where the
-    /// payload cannot be changed on the way, the checksum header alone guards it.
+    /// Whether the payload is part of the signature, where a service (S3) leaves the choice. Its SHA-256 is two thirds of what an
+    /// upload costs, so over TLS, where the payload cannot be changed on the way, the checksum header alone guards it.
     pub(crate) fn signs_payloads(&self) -> bool {
         match self.settings.payload_signing {
             PayloadSigning::Always => true,

@@ -83,6 +83,10 @@ fn write_byte(byte: u8, out: &mut Vec<u8>) {
 
 /// Appends any bytes, escaped; what is no UTF-8 becomes U+FFFD, one for each maximal subpart as Unicode recommends.
 pub(super) fn write_lossy(bytes: &[u8], out: &mut Vec<u8>) {
+    // Mostly it is UTF-8, and that is found out many bytes at a time.
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return write(text.as_bytes(), out);
+    }
     for chunk in bytes.utf8_chunks() {
         write(chunk.valid().as_bytes(), out);
         if !chunk.invalid().is_empty() {
