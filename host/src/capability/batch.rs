@@ -130,6 +130,11 @@ impl Batch {
         BatchChunks { inner: Arc::clone(&self.inner) }
     }
 
+    /// Where record `number` is: in which chunk, and its number there.
+    pub(crate) fn place(&self, number: u32) -> Option<(usize, u32)> {
+        self.spans(number, 1).next().map(|span| (span.chunk, span.first))
+    }
+
     fn metas(&self) -> impl Iterator<Item = &ChunkMeta> {
         self.inner.chunks.iter().map(|(_, meta)| &**meta)
     }
@@ -161,7 +166,8 @@ impl Batch {
         })
     }
 
-    fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
+    /// A chunk. The last one is kept. Blocks on the disk.
+    pub(crate) fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
         let mut last = self.inner.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, chunk)) = &*last
             && *number == n

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::json;
-use super::model::{AwsConfig, BatchConfig, GrantsConfig, OutputConfig, QueueConfig, RetryConfig, S3Grant};
+use super::model::{
+    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+};
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
 use super::spans::PluginConfigSpans;
@@ -139,24 +141,31 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
 }
 
 fn grants(mut section: Section<'_>) -> GrantsConfig {
-    let mut grants = GrantsConfig::default();
-    let path = section.path_of("s3");
-    if let Some(Entry { value: node, .. }) = section.entry("s3") {
-        let items: &[_] = match &node.value {
-            Value::List(list) => list,
-            Value::Map(_) => std::slice::from_ref(node),
-            _ => {
-                let message = format!("expected a list of {{ bucket, key_prefix }}, found {}", node.found());
-                section.sink().add(node.at, &path, message);
-                &[]
-            }
-        };
-        for (n, item) in items.iter().enumerate() {
-            grants.s3.extend(s3_grant(&section, format!("{path}[{n}]"), item));
+    let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
+    let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
+    section.finish(&[("logs", "did you mean \"cloudwatch_logs\"?")]);
+    GrantsConfig { s3, cloudwatch_logs }
+}
+
+/// The grants of one service, a list of maps; one alone may stand for a list of one.
+fn each_grant<T>(
+    section: &mut Section<'_>,
+    key: &'static str,
+    form: &str,
+    one: fn(&Section<'_>, String, &super::node::Node) -> Option<T>,
+) -> Vec<T> {
+    let path = section.path_of(key);
+    let Some(Entry { value: node, .. }) = section.entry(key) else { return Vec::new() };
+    let items: &[_] = match &node.value {
+        Value::List(list) => list,
+        Value::Map(_) => std::slice::from_ref(node),
+        _ => {
+            let message = format!("expected a list of {form}, found {}", node.found());
+            section.sink().add(node.at, &path, message);
+            &[]
         }
-    }
-    section.finish(&[]);
-    grants
+    };
+    items.iter().enumerate().filter_map(|(n, item)| one(section, format!("{path}[{n}]"), item)).collect()
 }
 
 fn s3_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Option<S3Grant> {
@@ -166,6 +175,24 @@ fn s3_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Op
     let key_prefix = grant.text("key_prefix").unwrap_or_default();
     grant.finish(&[("prefix", "did you mean \"key_prefix\"?")]);
     Some(S3Grant { bucket: bucket?, key_prefix })
+}
+
+fn log_group_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Option<LogGroupGrant> {
+    let mut grant = Section::of(section.sink(), path, item.at, item)?;
+    grant.missing(
+        "log_group",
+        "name the log group that the plugin may write to, or the beginning of names with a * behind it",
+    );
+    let log_group = grant.text("log_group");
+    if log_group.as_deref().is_some_and(|name| name.strip_suffix('*').unwrap_or(name).contains('*')) {
+        grant.fault(
+            "log_group",
+            "has a * that is not its last letter",
+            Some("only names that begin alike can be granted together".into()),
+        );
+    }
+    grant.finish(&[("log_group_name", "did you mean \"log_group\"?"), ("name", "did you mean \"log_group\"?")]);
+    Some(LogGroupGrant { log_group: log_group? })
 }
 
 /// The plugin's `config` as JSON, with the places of all that is in it.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::capability::{Services, check_settings};
 use crate::config::{
-    AwsConfig, Config, Fault, Faults, OutputConfig, S3Grant, check_plugin_config, fault_at, fault_at_plugin,
+    AwsConfig, Config, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config, fault_at,
+    fault_at_plugin,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -70,7 +71,7 @@ async fn check_output(output: &OutputConfig, plugin: &Plugin) -> Result<Plan, Ve
     match plugin.start(context).await {
         Ok((worker, plan)) => {
             worker.close().await;
-            let faults = ungranted(output, &plan.s3);
+            let faults = ungranted(output, &plan);
             if faults.is_empty() { Ok(plan) } else { Err(faults) }
         }
         Err(StartError::Config { faults, .. }) => {
@@ -104,24 +105,35 @@ fn built_in(output: &OutputConfig) -> bool {
     matches!(output.plugin_source(), PluginSource::BuiltIn(_))
 }
 
-/// A built-in component is granted what its configuration names; another one needs it in `grants`.
-fn ungranted(output: &OutputConfig, wanted: &[S3Grant]) -> Vec<Fault> {
+/// What the plan asks for and the configuration does not grant.
+fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
     if built_in(output) {
         return vec![];
     }
-    let missing = output.grants.missing(wanted);
-    let fault = |scope: &&S3Grant| {
-        let message = format!(
-            "the plugin wants to write to s3 bucket {:?}, keys {:?}…, and has no grant for it",
-            scope.bucket, scope.key_prefix
-        );
-        let help = format!(
-            "if it may, add to the output: grants: {{ s3: [{{ bucket: {:?}, key_prefix: {:?} }}] }}",
-            scope.bucket, scope.key_prefix
-        );
-        fault_at_plugin(output, message, Some(help))
+    let s3 = output.grants.missing(&plan.s3).into_iter().map(|scope| {
+        (
+            format!("write to s3 bucket {:?}, keys {:?}…", scope.bucket, scope.key_prefix),
+            format!("s3: [{{ bucket: {:?}, key_prefix: {:?} }}]", scope.bucket, scope.key_prefix),
+        )
+    });
+    let log_groups =
+        output.grants.missing_log_groups(&plan.log_groups).into_iter().map(|name| {
+            (format!("write to log group {name:?}"), format!("cloudwatch_logs: [{{ log_group: {name:?} }}]"))
+        });
+    let fault = |(what, grant): (String, String)| {
+        let message = format!("the plugin wants to {what}, and has no grant for it");
+        fault_at_plugin(output, message, Some(format!("if it may, add to the output: grants: {{ {grant} }}")))
     };
-    missing.iter().map(fault).collect()
+    s3.chain(log_groups).map(fault).collect()
+}
+
+/// A built-in component is granted what its configuration names; another one needs it in `grants`.
+fn grants(output: &OutputConfig, plan: &Plan) -> GrantsConfig {
+    if !built_in(output) {
+        return output.grants.clone();
+    }
+    let group = |name: &String| LogGroupGrant { log_group: name.clone() };
+    GrantsConfig { s3: plan.s3.clone(), cloudwatch_logs: plan.log_groups.iter().map(group).collect() }
 }
 
 fn hostname() -> Arc<str> {
@@ -179,7 +191,7 @@ pub(super) async fn start(
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
         let services = Services::new(output.name.clone(), &output.aws, rooms.state.clone(), metrics.clone()).await?;
-        services.grant_s3(if built_in(output) { checked.plan.s3.clone() } else { output.grants.s3.clone() });
+        services.grant(grants(output, &checked.plan));
         outputs.push(Output::start(OutputSetup {
             plugin: checked.plugin.clone(),
             context: context(output, services),
@@ -195,9 +207,86 @@ pub(super) async fn start(
     Ok(outputs)
 }
 
-/// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output.
+/// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output; CloudWatch Logs throttles an
+/// account in a region, whichever log groups are written to.
 fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
-    let AwsConfig { endpoint, region, .. } = &output.aws;
+    let AwsConfig { endpoint, region, role_arn, profile, .. } = &output.aws;
     let place = endpoint.as_deref().or(region.as_deref()).unwrap_or("aws");
-    plan.s3.first().map_or_else(|| format!("output {}", output.name), |scope| format!("s3://{}@{place}", scope.bucket))
+    if let Some(scope) = plan.s3.first() {
+        return format!("s3://{}@{place}", scope.bucket);
+    }
+    if !plan.log_groups.is_empty() {
+        // Which account that is, the credentials say; without a word about them it is the same one for all.
+        let account = role_arn.as_deref().or(profile.as_deref()).unwrap_or("default");
+        return format!("cloudwatch-logs://{account}@{place}");
+    }
+    format!("output {}", output.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::S3Grant;
+
+    fn plan(buckets: &[&str], log_groups: &[&str]) -> Plan {
+        let scope = |bucket: &&str| S3Grant { bucket: (*bucket).into(), key_prefix: "logs/".into() };
+        Plan {
+            partition_by: vec![],
+            in_order: false,
+            record_overhead: 0,
+            max_bytes: None,
+            max_records: None,
+            max_age: None,
+            s3: buckets.iter().map(scope).collect(),
+            log_groups: log_groups.iter().map(|name| (*name).into()).collect(),
+        }
+    }
+
+    /// An output with these lines added.
+    fn output(lines: &str) -> OutputConfig {
+        let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+        let text = format!("sources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}");
+        Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap().outputs.remove(0)
+    }
+
+    #[test]
+    fn an_account_in_a_region_is_one_destination_whatever_its_log_groups_are() {
+        let name = |aws: &str, groups: &[&str]| {
+            destination_name(&output(&format!("plugin: cloudwatch_logs\naws: {{ {aws} }}")), &plan(&[], groups))
+        };
+        let one = name("region: us-east-1", &["/a"]);
+        assert_eq!(one, name("region: us-east-1", &["/b", "/c*"]));
+        for other in [
+            name("region: eu-west-1", &["/a"]),
+            name("region: us-east-1, role_arn: \"arn:aws:iam::123456789012:role/r\"", &["/a"]),
+            name("region: us-east-1, profile: p", &["/a"]),
+            name("region: us-east-1, endpoint: \"http://127.0.0.1:9\"", &["/a"]),
+            destination_name(&output("plugin: s3\naws: { region: us-east-1 }"), &plan(&["a"], &[])),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn a_built_in_output_is_granted_what_it_plans_and_another_one_what_is_written_down() {
+        let plan = plan(&["b"], &["/app", "/web*"]);
+        let names = |grants: &GrantsConfig| -> Vec<String> {
+            grants.cloudwatch_logs.iter().map(|grant| grant.log_group.clone()).collect()
+        };
+        let built_in = output("plugin: cloudwatch_logs");
+        assert_eq!(ungranted(&built_in, &plan), []);
+        let granted = grants(&built_in, &plan);
+        assert_eq!((names(&granted), granted.s3), (vec!["/app".to_owned(), "/web*".to_owned()], plan.s3.clone()));
+
+        let own = output("plugin: ./own.wasm\ngrants: { cloudwatch_logs: [{ log_group: /app }] }");
+        assert_eq!(names(&grants(&own, &plan)), ["/app"]);
+        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told.join("\n"),
+            "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to write to s3 bucket \"b\", keys \"logs/\"…, and has no grant for it\n    \
+             help: if it may, add to the output: grants: { s3: [{ bucket: \"b\", key_prefix: \"logs/\" }] }\n\
+             wharf.yaml:6:13: outputs.live.plugin: the plugin wants to write to log group \"/web*\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { cloudwatch_logs: [{ log_group: \"/web*\" }] }"
+        );
+    }
 }

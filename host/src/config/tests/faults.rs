@@ -94,6 +94,21 @@ fn a_wrong_type_says_what_was_found_and_what_is_expected() {
             "grants: { s3: all }",
             "wharf.yaml:7:19: outputs.archive.grants.s3: expected a list of { bucket, key_prefix }, found text \"all\"",
         ),
+        (
+            "grants: { cloudwatch_logs: /app }",
+            "wharf.yaml:7:32: outputs.archive.grants.cloudwatch_logs: expected a list of { log_group }, found text \"/app\"",
+        ),
+        (
+            "grants: { cloudwatch_logs: [{ log_group: \"/a*/b\" }] }",
+            "wharf.yaml:7:46: outputs.archive.grants.cloudwatch_logs[0].log_group: has a * that is not its last letter\n    \
+             help: only names that begin alike can be granted together",
+        ),
+        (
+            "grants: { cloudwatch_logs: [{ log_group_name: /app }] }",
+            "wharf.yaml:7:33: outputs.archive.grants.cloudwatch_logs[0]: the key \"log_group\" is missing\n    \
+             help: name the log group that the plugin may write to, or the beginning of names with a * behind it\n\
+             wharf.yaml:7:35: outputs.archive.grants.cloudwatch_logs[0]: unknown key \"log_group_name\"; did you mean \"log_group\"?",
+        ),
         ("retry: { initial: 2m, max: 1m }", "wharf.yaml:7:23: outputs.archive.retry.initial: is longer than \"max\""),
         (
             "batch: { max_bytes: 0 }",

@@ -234,3 +234,26 @@ fn a_grant_covers_its_bucket_and_longer_prefixes() {
         assert_eq!(grants.missing(&wanted).is_empty(), granted, "{bucket} {prefix}");
     }
 }
+
+#[test]
+fn a_grant_covers_its_log_group_or_longer_names() {
+    let config = parse(&output("grants: { cloudwatch_logs: [{ log_group: /app }, { log_group: /web/* }] }")).unwrap();
+    let grants = &config.outputs[0].grants;
+    for (wanted, granted) in [
+        ("/app", true),
+        ("/app*", false),
+        ("/app/x", false),
+        ("/ap", false),
+        ("/web/1", true),
+        ("/web/", true),
+        ("/web/*", true),
+        ("/web/a/*", true),
+        ("/web*", false),
+        ("/web", false),
+        ("*", false),
+    ] {
+        assert_eq!(grants.missing_log_groups(&[wanted.into()]).is_empty(), granted, "{wanted}");
+    }
+    let all = parse(&output("grants: { cloudwatch_logs: { log_group: \"*\" } }")).unwrap();
+    assert!(all.outputs[0].grants.missing_log_groups(&["*".into(), "/any".into(), "/any*".into()]).is_empty());
+}
