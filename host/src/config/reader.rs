@@ -20,6 +20,8 @@ pub(crate) struct Section<'a> {
     at: Place,
     entries: &'a [Entry],
     asked: Vec<&'static str>,
+    /// Keys that must be there and are not, with remedies.
+    missing: Vec<(&'static str, String)>,
 }
 
 impl<'a> Section<'a> {
@@ -34,7 +36,7 @@ impl<'a> Section<'a> {
                 return None;
             }
         };
-        Some(Self { sink, path, at, entries, asked: vec![] })
+        Some(Self { sink, path, at, entries, asked: vec![], missing: vec![] })
     }
 
     pub(crate) fn sink(&self) -> &'a Sink {
@@ -94,9 +96,16 @@ impl<'a> Section<'a> {
         self.sink.push(node.at, &self.path_of(key), message, help);
     }
 
-    /// Reports that a key which must be there is not.
-    pub(crate) fn missing(&self, key: &str, help: &str) {
+    /// Notes a key that must be there. Where it is not, [`finish`](Self::finish) reports it, unless an unknown key seems to be it.
+    pub(crate) fn missing(&mut self, key: &'static str, help: &str) {
         if !self.has(key) {
+            self.missing.push((key, help.to_owned()));
+        }
+    }
+
+    /// Reports what was noted as missing, for readers that end before [`finish`](Self::finish).
+    pub(crate) fn report_missing(&mut self) {
+        for (key, help) in self.missing.drain(..) {
             self.sink.add_with_help(self.at, &self.path, format!("the key {key:?} is missing"), help);
         }
     }
@@ -124,16 +133,44 @@ impl<'a> Section<'a> {
             self.fault(key, "is empty", None);
             return None;
         }
-        Some(text.to_owned())
+        self.without_controls(key, node, text)
     }
 
-    /// A list of texts, or one text alone.
+    /// A text of a certain form.
+    pub(crate) fn text_like(
+        &mut self,
+        key: &'static str,
+        what: &str,
+        fine: impl FnOnce(&str) -> bool,
+        help: &str,
+    ) -> Option<String> {
+        let text = self.text(key)?;
+        if fine(&text) {
+            return Some(text);
+        }
+        let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
+        self.fault(key, format!("expected {what}, found {found}"), Some(help.into()));
+        None
+    }
+
+    /// The text, where it has no NUL, line break or the like: no name, path or tag has, and headers and files cannot.
+    fn without_controls(&self, key: &str, node: &Node, text: &str) -> Option<String> {
+        let Some(control) = text.chars().find(|c| c.is_control()) else { return Some(text.to_owned()) };
+        let message = format!("has a control character, U+{:04X}", u32::from(control));
+        self.sink.push(node.at, &self.path_of(key), message, Some("leave it out".into()));
+        None
+    }
+
+    /// A list of texts, or one text alone. One that is empty is as an empty list; none where one of them is faulty.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
         let node = self.value(key)?;
         let Value::List(list) = &node.value else {
             let expected = "text or a list of texts";
             return match &node.value {
-                Value::Scalar(_) => self.text_of(key, node).map(|text| vec![text.to_owned()]),
+                Value::Scalar(_) => match self.text_of(key, node)? {
+                    text if text.trim().is_empty() => Some(vec![]),
+                    text => self.without_controls(key, node, text).map(|text| vec![text]),
+                },
                 _ => {
                     self.wrong_type(key, expected, node, None);
                     None
@@ -143,13 +180,16 @@ impl<'a> Section<'a> {
         let mut texts = vec![];
         for (n, item) in list.iter().enumerate() {
             let path = format!("{key}[{n}]");
-            match self.text_of(&path, item) {
-                Some(text) if !text.trim().is_empty() => texts.push(text.to_owned()),
-                Some(_) => self.sink.add(item.at, &self.path_of(&path), "is empty"),
-                None => {}
-            }
+            texts.push(match self.text_of(&path, item) {
+                Some(text) if text.trim().is_empty() => {
+                    self.sink.add(item.at, &self.path_of(&path), "is empty");
+                    None
+                }
+                Some(text) => self.without_controls(&path, item, text),
+                None => None,
+            });
         }
-        Some(texts)
+        texts.into_iter().collect()
     }
 
     /// A scalar read by `parse`, which gives the reason where it refuses.
@@ -198,23 +238,24 @@ impl<'a> Section<'a> {
 
     /// A whole number within a range.
     pub(crate) fn count(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        let number = self.parsed(key, "a whole number", |scalar| match scalar.meaning {
-            Meaning::Int(number) => Some(Ok(number)),
+        // A number that no integer can hold is out of every range.
+        let digits = |text: &str| text.trim_start_matches(['-', '+']).bytes().all(|b| b.is_ascii_digit());
+        let number = self.parsed(key, "a whole number", |scalar| match scalar.as_written() {
+            Meaning::Int(number) => Some(Ok(u64::try_from(number).ok())),
+            Meaning::Float(_) if digits(&scalar.text) => Some(Ok(None)),
             _ => None,
         })?;
-        let range_text = (range.start().to_string(), range.end().to_string());
-        match u64::try_from(number).ok().filter(|n| range.contains(n)) {
-            Some(number) => Some(number),
-            None => {
-                let limit = if *range.end() == u64::MAX {
-                    format!("it must be at least {}", range_text.0)
-                } else {
-                    format!("it must be {} to {}", range_text.0, range_text.1)
-                };
-                self.fault(key, format!("{number} is out of range; {limit}"), None);
-                None
-            }
+        if let Some(number) = number.filter(|n| range.contains(n)) {
+            return Some(number);
         }
+        let limit = if *range.end() == u64::MAX {
+            format!("it must be at least {}", range.start())
+        } else {
+            format!("it must be {} to {}", range.start(), range.end())
+        };
+        let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
+        self.fault(key, format!("{found} is out of range; {limit}"), None);
+        None
     }
 
     fn within<T: PartialOrd + Copy>(
@@ -237,7 +278,7 @@ impl<'a> Section<'a> {
 
     /// `true` or `false`.
     pub(crate) fn boolean(&mut self, key: &'static str) -> Option<bool> {
-        self.parsed(key, "true or false", |scalar| match scalar.meaning {
+        self.parsed(key, "true or false", |scalar| match scalar.as_written() {
             Meaning::Bool(value) => Some(Ok(value)),
             _ => None,
         })
@@ -305,9 +346,9 @@ impl<'a> Section<'a> {
         self.unknown(elsewhere, None, |_| false);
     }
 
-    /// The same, with a remedy for keys that are like no known one.
-    pub(crate) fn finish_with(self, elsewhere: Elsewhere, otherwise: &str) {
-        self.unknown(elsewhere, Some(otherwise), |_| false);
+    /// The same, with a remedy for keys that are like no known one. Gives how many there were.
+    pub(crate) fn finish_with(self, elsewhere: Elsewhere, otherwise: &str) -> usize {
+        self.unknown(elsewhere, Some(otherwise), |_| false)
     }
 
     /// The same, but for keys that may be anything.
@@ -315,18 +356,22 @@ impl<'a> Section<'a> {
         self.unknown(elsewhere, None, allowed);
     }
 
-    fn unknown(self, elsewhere: Elsewhere, otherwise: Option<&str>, allowed: fn(&str) -> bool) {
+    fn unknown(mut self, elsewhere: Elsewhere, otherwise: Option<&str>, allowed: fn(&str) -> bool) -> usize {
+        let mut unknown = 0;
         for entry in self.entries {
             if self.asked.contains(&entry.key.as_str()) || allowed(&entry.key) {
                 continue;
             }
+            unknown += 1;
             let mut message = format!("unknown key {:?}", entry.key);
             let mut help = None;
             let same = |a: &str| a.eq_ignore_ascii_case(&entry.key);
             if let Some((_, place)) = elsewhere.iter().find(|(name, _)| same(name)) {
                 message.push_str(&format!("; {place}"));
+                self.missing.retain(|(key, _)| !place.starts_with(&format!("did you mean {key:?}")));
             } else if let Some(name) = nearest(&entry.key, &self.asked) {
                 message.push_str(&format!("; did you mean {name:?}?"));
+                self.missing.retain(|(key, _)| *key != name);
             } else {
                 let known = format!("known keys: {}", self.asked.join(", "));
                 help = Some(match otherwise {
@@ -336,5 +381,7 @@ impl<'a> Section<'a> {
             }
             self.sink.push(entry.key_at, &self.path, message, help);
         }
+        self.report_missing();
+        unknown
     }
 }
