@@ -64,6 +64,7 @@ pub struct Config {
     pub compression: Option<String>,
     /// Level of the compression: gzip 1 to 9, zstd 1 to 19. Default: 3.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 19))]
     pub compression_level: Option<i32>,
 
     /// `Content-Type`. Default: `application/x-ndjson`, or `text/plain` with `format: text`.

@@ -1,5 +1,6 @@
 //! Reads `aws` blocks: the common one, and those of outputs, which override single values of it.
 
+use super::fault::Place;
 use super::model::{AwsConfig, PayloadSigning};
 use super::reader::Section;
 use super::top::{MOMENT, YEAR};
@@ -12,6 +13,8 @@ pub(crate) struct Aws {
     pub config: AwsConfig,
     /// A role is written, be it a faulty one.
     pub role_is_written: bool,
+    /// What only a role needs: where it is written, and its name with dots.
+    pub for_a_role: Option<(Place, String)>,
 }
 
 /// Reads a block over `defaults`.
@@ -19,6 +22,8 @@ pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
     let signing =
         [("auto", PayloadSigning::Auto), ("always", PayloadSigning::Always), ("never", PayloadSigning::Never)];
     let role_is_written = section.has("role_arn") || defaults.role_is_written;
+    let written = ["external_id", "session_name"].into_iter().find(|key| section.has(key));
+    let for_a_role = written.map(|key| (section.place_of(key), section.path_of(key)));
     let below = &defaults.config;
     let or = |own: Option<String>, default: &Option<String>| own.or_else(|| default.clone());
     let sts_endpoint = or(section.url("sts_endpoint"), &below.sts_endpoint);
@@ -41,7 +46,7 @@ pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
         ("session_token", CREDENTIALS),
         ("force_path_style", "did you mean \"path_style\"?"),
     ]);
-    Aws { config, role_is_written }
+    Aws { config, role_is_written, for_a_role: for_a_role.or_else(|| defaults.for_a_role.clone()) }
 }
 
 fn region(section: &mut Section<'_>) -> Option<String> {

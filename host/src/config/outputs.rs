@@ -90,14 +90,11 @@ fn one(mut section: Section<'_>, name: &str, defaults: &Aws) -> Option<OutputCon
 /// The output's `aws` over the common one.
 fn aws(section: &mut Section<'_>, defaults: &Aws) -> AwsConfig {
     let own = section.section("aws").map(|section| super::aws::read(section, defaults));
-    let role_is_written = own.as_ref().unwrap_or(defaults).role_is_written;
-    let mut aws = own.map_or_else(|| defaults.config.clone(), |own| own.config);
-    if aws.role_arn.is_none() && (aws.external_id.is_some() || aws.session_name.is_some()) {
-        let key = if aws.external_id.is_some() { "external_id" } else { "session_name" };
-        let at = section.entries().iter().find(|e| e.key == "aws").map_or(section.at(), |e| e.key_at);
-        if !role_is_written {
-            let message = format!("aws has {key:?} but no \"role_arn\" that it could be for");
-            section.sink().add(at, section.path(), message);
+    let it = own.as_ref().unwrap_or(defaults);
+    let mut aws = it.config.clone();
+    if aws.role_arn.is_none() {
+        if let (Some((at, path)), false) = (&it.for_a_role, it.role_is_written) {
+            section.sink().add(*at, path, "there is no \"role_arn\" that it could be for");
         }
         // Said once is enough: what opens connections would say it again.
         (aws.external_id, aws.session_name) = (None, None);
@@ -106,8 +103,7 @@ fn aws(section: &mut Section<'_>, defaults: &Aws) -> AwsConfig {
 }
 
 fn matches(section: &mut Section<'_>) -> Option<Vec<String>> {
-    let texts = section.texts("match")?;
-    let globs: Vec<String> = texts.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect();
+    let globs = section.words("match")?;
     if globs.is_empty() {
         section.fault("match", "is empty", Some("write \"*\" for all tags".into()));
         return None;

@@ -133,7 +133,7 @@ impl<'a> Section<'a> {
             self.fault(key, "is empty", None);
             return None;
         }
-        self.without_controls(key, node, text)
+        self.without(char::is_control, key, node, text)
     }
 
     /// A text of a certain form.
@@ -154,8 +154,8 @@ impl<'a> Section<'a> {
     }
 
     /// The text, where it has no NUL, line break or the like: no name, path or tag has, and headers and files cannot.
-    fn without_controls(&self, key: &str, node: &Node, text: &str) -> Option<String> {
-        let Some(control) = text.chars().find(|c| c.is_control()) else { return Some(text.to_owned()) };
+    fn without(&self, refused: fn(char) -> bool, key: &str, node: &Node, text: &str) -> Option<String> {
+        let Some(control) = text.chars().find(|c| refused(*c)) else { return Some(text.to_owned()) };
         let message = format!("has a control character, U+{:04X}", u32::from(control));
         self.sink.push(node.at, &self.path_of(key), message, Some("leave it out".into()));
         None
@@ -163,13 +163,23 @@ impl<'a> Section<'a> {
 
     /// A list of texts, or one text alone. One that is empty is as an empty list; none where one of them is faulty.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
+        self.texts_with(key, char::is_control)
+    }
+
+    /// The same, where each text may be several words with blanks or line breaks between.
+    pub(crate) fn words(&mut self, key: &'static str) -> Option<Vec<String>> {
+        let texts = self.texts_with(key, |c| c.is_control() && !c.is_whitespace())?;
+        Some(texts.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect())
+    }
+
+    fn texts_with(&mut self, key: &'static str, refused: fn(char) -> bool) -> Option<Vec<String>> {
         let node = self.value(key)?;
         let Value::List(list) = &node.value else {
             let expected = "text or a list of texts";
             return match &node.value {
                 Value::Scalar(_) => match self.text_of(key, node)? {
                     text if text.trim().is_empty() => Some(vec![]),
-                    text => self.without_controls(key, node, text).map(|text| vec![text]),
+                    text => self.without(refused, key, node, text).map(|text| vec![text]),
                 },
                 _ => {
                     self.wrong_type(key, expected, node, None);
@@ -185,7 +195,7 @@ impl<'a> Section<'a> {
                     self.sink.add(item.at, &self.path_of(&path), "is empty");
                     None
                 }
-                Some(text) => self.without_controls(&path, item, text),
+                Some(text) => self.without(refused, &path, item, text),
                 None => None,
             });
         }

@@ -78,6 +78,10 @@ impl PluginConfigCheck {
         let other_names: Vec<String> =
             other_names.map(|(option, alias)| format!("{alias:?} is another name of {option:?}")).collect();
         let help = (!other_names.is_empty()).then(|| other_names.join("; "));
+        let message = match spans.from_environment(&written) {
+            Some(secret) if !secret.is_empty() => without_quoted(&message, secret),
+            _ => message,
+        };
         Some(spans.fault(spans.place(&written), &written, message, help))
     }
 }
@@ -201,6 +205,13 @@ fn mentions(text: &str, option: &str) -> bool {
     let ends = |after: &str| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
     text.match_indices(['`', '"'])
         .any(|(at, _)| text.get(at + 1..).and_then(|rest| rest.strip_prefix(option)).is_some_and(ends))
+}
+
+/// The message without a quoted text, which may be a secret.
+fn without_quoted(message: &str, secret: &str) -> String {
+    ['`', '"'].iter().fold(message.to_owned(), |message, quote| {
+        message.replace(&format!("{quote}{secret}{quote}"), "the text from the environment")
+    })
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ impl Check<'_> {
         if is_written(map, schema, key) || faulty(key) || properties.into_iter().flatten().any(other_name) {
             return;
         }
-        let help = properties.and_then(|p| p.get(key)).and_then(description).map(|d| format!("{key}: {d}"));
+        let help = properties.and_then(|p| p.get(key)).and_then(description).map(|d| format!("{key}: {}", one_line(d)));
         let spans = &self.output.config_spans;
         let fault = spans.fault(spans.key_place(pointer), pointer, format!("the key {key:?} is missing"), help);
         self.missing.push((pointer.to_owned(), key.to_owned(), fault));
@@ -263,8 +263,13 @@ impl Check<'_> {
             1 => of_option(name).or_else(|| description(schema)),
             _ => description(schema),
         };
-        Some(format!("{name}: {}", described?))
+        Some(format!("{name}: {}", one_line(described?)))
     }
+}
+
+/// Descriptions come from comments, which have lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn description(schema: &Value) -> Option<&str> {

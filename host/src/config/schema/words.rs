@@ -62,12 +62,9 @@ pub(super) fn enumerated(schema: &Value) -> Vec<String> {
     schema.get("enum").and_then(Value::as_array).into_iter().flatten().map(word).collect()
 }
 
-/// Whether a text is what is wanted, rather than a number that may be written as one, as sizes may.
+/// Whether a text is wanted, and no number: a size, which may be one, is not mended by quotes.
 pub(super) fn wants_text(schema: &Value) -> bool {
-    takes(schema, "string")
-        && !takes(schema, "integer")
-        && !takes(schema, "number")
-        && schema.get("x-expected").is_none()
+    takes(schema, "string") && !takes(schema, "integer") && !takes(schema, "number")
 }
 
 /// Whether numbers are taken, but only whole ones.

@@ -69,9 +69,9 @@ fn credentials_in_the_file_are_refused_with_where_they_come_from() {
 fn an_endpoint_must_be_a_url_and_an_external_id_needs_a_role() {
     assert_eq!(
         faults(&output("aws:\n  endpoint: 127.0.0.1:5000\n  external_id: xy")),
-        "wharf.yaml:7:5: outputs.archive: aws has \"external_id\" but no \"role_arn\" that it could be for\n\
-         wharf.yaml:8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text \"127.0.0.1:5000\"\n    \
-         help: write for example http://127.0.0.1:9000 or https://storage.example.com"
+        "wharf.yaml:8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text \"127.0.0.1:5000\"\n    \
+         help: write for example http://127.0.0.1:9000 or https://storage.example.com\n\
+         wharf.yaml:9:20: outputs.archive.aws.external_id: there is no \"role_arn\" that it could be for"
     );
 }
 
@@ -137,4 +137,14 @@ fn a_faulty_role_above_is_told_once_and_not_missed_below() {
     let shown = faults(&text);
     assert!(shown.starts_with("wharf.yaml:1:18: aws.role_arn: expected the ARN of a role"), "{shown}");
     assert_eq!(shown.lines().count(), 2, "{shown}");
+}
+
+#[test]
+fn what_is_wrong_in_the_common_block_is_told_once_for_all_outputs() {
+    let outputs =
+        "sources: { app: { type: stdin } }\noutputs:\n  a: { plugin: s3, match: x }\n  b: { plugin: s3, match: x }\n";
+    assert_eq!(
+        faults(&format!("aws: {{ external_id: x-1 }}\n{outputs}")),
+        "wharf.yaml:1:21: aws.external_id: there is no \"role_arn\" that it could be for"
+    );
 }

@@ -168,3 +168,11 @@ fn a_value_from_the_environment_has_the_type_that_the_component_wants() {
          wharf.yaml:10:14: outputs.archive.config.owner: expected text, found the number 5\n    help: put it in quotes: \"5\""
     );
 }
+
+#[test]
+fn what_a_component_quotes_from_the_environment_is_not_shown() {
+    assert_eq!(
+        told("bucket: b\nkey_format: \"${OWNER}\"", &[("/key_format", "`012345678901` is no key")]),
+        "wharf.yaml:9:19: outputs.archive.config.key_format: the text from the environment is no key"
+    );
+}
