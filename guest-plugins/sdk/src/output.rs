@@ -23,7 +23,8 @@ pub trait Output: Sized + 'static {
     fn schema() -> Value;
 
     /// Checks the configuration and says what the host has to know. Makes no calls but [`log`](crate::log) and
-    /// [`clock`](crate::clock): it also serves `wharf validate`.
+    /// [`clock`](crate::clock): it also serves `wharf validate`. Where the schema refuses a part of what is written, the rest of it is asked
+    /// about, so that all faults come at once.
     ///
     /// # Errors
     /// Everything that is wrong, all at once.
