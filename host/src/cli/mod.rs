@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Faults};
+use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
 mod run;
@@ -106,8 +106,10 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Reads the configuration. Where it has a fault, its outputs' components are asked as well, so that all faults come at once.
 fn load(file: &ConfigFile) -> Result<Config, Ended> {
-    Config::load(&file.config).map_err(Ended::Config)
+    let draft = Draft::load(&file.config);
+    if draft.faults().is_empty() { draft.finish().map_err(Ended::Config) } else { Err(validate::faulty(draft)) }
 }
 
 /// Prints to standard output. A reader that has gone (`| head`) ends the command in peace.

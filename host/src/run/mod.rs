@@ -32,7 +32,7 @@ use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 pub use lock::{DataDirLock, LockError};
-pub use outputs::{CheckedOutput, check_outputs, unwanted_sources};
+pub use outputs::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
 use signals::Signals;
 use status::Board;
 

@@ -1,12 +1,12 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capability::{Services, check_settings};
 use crate::config::{
-    AwsConfig, Config, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config, fault_at,
+    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
     fault_at_plugin,
 };
 use crate::journal::Recovery;
@@ -30,6 +30,8 @@ pub struct CheckedOutput {
     pub plugin: Plugin,
     /// What it needs.
     pub plan: Plan,
+    /// What it is configured with: the output's `config`, values from the environment with the types that the component wants.
+    pub config: Arc<str>,
 }
 
 /// Loads every output's component and lets it check its configuration; a component that several outputs use is loaded once. Touches no disk, no
@@ -38,57 +40,95 @@ pub struct CheckedOutput {
 /// # Errors
 /// Every fault of every output, with its place.
 pub async fn check_outputs(config: &Config, host: &PluginHost) -> Result<Vec<CheckedOutput>, Faults> {
-    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
-    let mut faults = vec![];
-    let mut checked = vec![];
-    for output in &config.outputs {
-        if !loaded.contains_key(&output.plugin) {
-            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
-            loaded.insert(output.plugin.clone(), plugin);
-        }
-        match loaded.get(&output.plugin) {
-            Some(Ok(plugin)) => match check_output(output, plugin).await {
-                Ok(plan) => checked.push(CheckedOutput { plugin: plugin.clone(), plan }),
-                Err(found) => faults.extend(found),
-            },
-            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
-            None => {}
-        }
-    }
+    let (checked, faults) = look(config, &[], host).await;
     match Faults::of(faults) {
         None => Ok(checked),
         Some(faults) => Err(faults),
     }
 }
 
-async fn check_output(output: &OutputConfig, plugin: &Plugin) -> Result<Plan, Vec<Fault>> {
-    let mut faults = check_plugin_config(output, &plugin.descriptor().config_schema);
-    faults.extend(check_settings(&output.aws).err().map(|what| fault_at_plugin(output, what, None)));
-    if !faults.is_empty() {
-        return Err(faults);
+/// Every fault of a configuration that has some: those of the file, and those of its outputs' components as far as it could be read.
+pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
+    let mut faults = draft.faults().to_vec();
+    if let Some(config) = draft.config() {
+        faults.extend(look(config, draft.faults(), host).await.1);
     }
-    let context = context(output, Services::detached(output.name.clone()));
-    match plugin.start(context).await {
+    faults
+}
+
+/// Asks every output's component. `known` are the faults of the file itself.
+async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
+    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
+    let mut faults = vec![];
+    let mut checked = vec![];
+    let mut said = HashSet::new();
+    for output in &config.outputs {
+        // Several outputs may share what is wrong here: the environment, or the common `aws`.
+        if let Err(what) = check_settings(&output.aws)
+            && said.insert(what.clone())
+        {
+            faults.push(fault_at_plugin(output, what, None));
+        }
+        if !loaded.contains_key(&output.plugin) {
+            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
+            loaded.insert(output.plugin.clone(), plugin);
+        }
+        match loaded.get(&output.plugin) {
+            Some(Ok(plugin)) => {
+                let section = format!("outputs.{}", output.name);
+                let is_whole = !known.iter().any(|fault| fault.is_in(&section));
+                match check_output(output, plugin, is_whole).await {
+                    Ok(it) => checked.extend(it),
+                    Err(found) => faults.extend(found),
+                }
+            }
+            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
+            None => {}
+        }
+    }
+    (checked, faults)
+}
+
+/// Asks an output's component about its configuration, or about what is left of it without what its schema refuses. None where nothing is
+/// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written.
+async fn check_output(
+    output: &OutputConfig,
+    plugin: &Plugin,
+    is_whole: bool,
+) -> Result<Option<CheckedOutput>, Vec<Fault>> {
+    let check = check_plugin_config(output, &plugin.descriptor().config_schema);
+    let mut faults = check.faults.clone();
+    let Some(config) = check.config() else { return if faults.is_empty() { Ok(None) } else { Err(faults) } };
+    let config: Arc<str> = config.to_string().into();
+    let is_whole = is_whole && check.is_whole();
+    match plugin.start(context(output, &config, Services::detached(output.name.clone()))).await {
         Ok((worker, plan)) => {
             worker.close().await;
-            let faults = ungranted(output, &plan);
-            if faults.is_empty() { Ok(plan) } else { Err(faults) }
+            if is_whole {
+                faults.extend(ungranted(output, &plan));
+            }
+            match (faults.is_empty(), is_whole) {
+                (true, true) => Ok(Some(CheckedOutput { plugin: plugin.clone(), plan, config })),
+                (true, false) => Ok(None),
+                (false, _) => Err(faults),
+            }
         }
-        Err(StartError::Config { faults, .. }) => {
-            Err(faults.into_iter().map(|f| fault_at(output, &f.path, f.message)).collect())
+        Err(StartError::Config { faults: found, .. }) => {
+            faults.extend(found.into_iter().filter_map(|f| check.fault_of_component(output, &f.path, f.message)));
+            if faults.is_empty() { Ok(None) } else { Err(faults) }
         }
-        Err(error @ StartError::Died { .. }) => Err(vec![fault_at_plugin(output, error.to_string(), None)]),
+        Err(error @ StartError::Died { .. }) => {
+            // It may have died of what was left out.
+            if check.is_whole() {
+                faults.push(fault_at_plugin(output, error.to_string(), None));
+            }
+            if faults.is_empty() { Ok(None) } else { Err(faults) }
+        }
     }
 }
 
-fn context(output: &OutputConfig, services: Arc<Services>) -> WorkerContext {
-    WorkerContext {
-        output: output.name.clone(),
-        worker: 0,
-        hostname: hostname(),
-        config: output.config.to_string().into(),
-        services,
-    }
+fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) -> WorkerContext {
+    WorkerContext { output: output.name.clone(), worker: 0, hostname: hostname(), config: config.clone(), services }
 }
 
 fn explained(error: &LoadError) -> (String, Option<String>) {
@@ -194,7 +234,7 @@ pub(super) async fn start(
         services.grant(grants(output, &checked.plan));
         outputs.push(Output::start(OutputSetup {
             plugin: checked.plugin.clone(),
-            context: context(output, services),
+            context: context(output, &checked.config, services),
             workers: output.workers,
             queue: queue.clone(),
             retry: output.retry.clone(),

@@ -158,7 +158,7 @@ sources:
 outputs:
   archive:
     plugin: ./plugins/own.wasm
-    match: [app, "web.*  other"]
+    match: [app, "web.*\n  other"]
     workers: 64
     batch: { max_bytes: 1GiB, max_records: 1000, max_age: 1d }
     queue: { max_size: 10GB, when_full: drop_oldest }
