@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use wharf_plugin::units::Quantity;
 
 /// Writes each batch as one object into an Amazon S3 bucket, or into what speaks like S3.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -107,27 +108,16 @@ pub struct Config {
     /// Objects up to this size, as sent, go in one request; larger ones by multipart upload. Default: 8MiB; 64MiB at most.
     /// Rounded up to whole parts.
     #[serde(default)]
-    pub multipart_threshold: Option<Size>,
+    pub multipart_threshold: Option<Quantity>,
     /// Size of a part: 5MiB to 64MiB. Default: 8MiB.
     #[serde(default)]
-    pub part_size: Option<Size>,
+    pub part_size: Option<Quantity>,
     /// Default for `batch.max_bytes`, under Fluent Bit's name. Default: 100MB.
     #[serde(default)]
-    pub total_file_size: Option<Size>,
+    pub total_file_size: Option<Quantity>,
     /// Default for `batch.max_age`, under Fluent Bit's name: `10m`, or a number of seconds. Default: 10m.
     #[serde(default)]
-    pub upload_timeout: Option<Size>,
-}
-
-/// A number, or a text with a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum Size {
-    /// A plain number.
-    Number(u64),
-    /// With a unit.
-    Text(String),
+    pub upload_timeout: Option<Quantity>,
 }
 
 /// A name, or `false` for none.

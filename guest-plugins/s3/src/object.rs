@@ -1,9 +1,10 @@
 //! Where objects go, and what they are like.
 
+use wharf_plugin::Faults;
 use wharf_plugin::s3::Attributes;
 
 use crate::config::{Config, Grants};
-use crate::settings::{Faults, Format};
+use crate::settings::Format;
 
 /// The metadata by which an object is recognised as this batch's.
 pub const BATCH_METADATA: &str = "wharf-batch";

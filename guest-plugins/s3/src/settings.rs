@@ -1,12 +1,13 @@
 //! The configuration, understood: every fault at once, and what the rest of the plugin works with.
 
 use jiff::tz::TimeZone;
-use wharf_plugin::{ConfigFault, Encoding, PartitionKey, Plan, s3};
+use wharf_plugin::units::Quantity;
+use wharf_plugin::{ConfigFault, Encoding, Faults, PartitionKey, Plan, s3};
 
-use crate::config::{Config, NameOrFalse, Size};
+use crate::config::{Config, NameOrFalse};
+use crate::names;
 use crate::object::{self, Target};
 use crate::template::{self, Template};
-use crate::{names, units};
 
 const DEFAULT_KEY_FORMAT: &str = "/wharf-logs/$TAG/%Y/%m/%d/%H/%M/%S-$UUID";
 const MIB: u64 = 1 << 20;
@@ -62,45 +63,6 @@ pub struct Settings {
     pub part_size: u64,
 }
 
-/// Faults, collected.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<ConfigFault>);
-
-impl Faults {
-    /// Adds one.
-    pub fn add(&mut self, option: &str, message: impl Into<String>) {
-        self.0.push(ConfigFault::of(option, message));
-    }
-
-    /// The value, or the fault noted and a stand-in, so that the rest can be checked as well.
-    fn note<T>(&mut self, option: &str, result: Result<T, String>, stand_in: T) -> T {
-        result.unwrap_or_else(|message| {
-            self.add(option, message);
-            stand_in
-        })
-    }
-
-    /// One of some names.
-    pub fn one_of<'a>(&mut self, option: &str, value: Option<&'a str>, known: &[&'a str]) -> &'a str {
-        let default = known.first().copied().unwrap_or_default();
-        let value = value.unwrap_or(default);
-        if !known.contains(&value) {
-            self.add(option, format!("`{value}` is not known: write {}", listed(known)));
-            return default;
-        }
-        value
-    }
-}
-
-fn listed(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
-    }
-}
-
 impl Settings {
     /// Makes sense of a configuration.
     ///
@@ -113,11 +75,8 @@ impl Settings {
         let (encoding, format) = encoding(&config, it);
         let (threshold, part_size) = sizes(&config, it);
         let max_bytes = size(it, "total_file_size", config.total_file_size.as_ref(), DEFAULT_MAX_BYTES);
-        let max_age_ms = match &config.upload_timeout {
-            None => DEFAULT_MAX_AGE_MS,
-            Some(Size::Number(seconds)) => seconds.saturating_mul(1000),
-            Some(Size::Text(text)) => it.note("upload_timeout", units::milliseconds(text), DEFAULT_MAX_AGE_MS),
-        };
+        let max_age_ms = config.upload_timeout.as_ref().map_or(Ok(DEFAULT_MAX_AGE_MS), Quantity::milliseconds);
+        let max_age_ms = it.note("upload_timeout", max_age_ms, DEFAULT_MAX_AGE_MS);
         let numbered = key.as_ref().is_none_or(Template::uses_index);
         let index_scope = match it.one_of("index_scope", config.index_scope.as_deref(), &["output", "key"]) {
             "key" => IndexScope::Key,
@@ -152,7 +111,7 @@ impl Settings {
         }
         let target = object::target(&config, format, it);
 
-        let Some(key) = key.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
+        let Some(key) = key.filter(|_| faults.is_empty()) else { return Err(faults.into_all()) };
         let plan = Plan {
             partition_by: if key.uses_tag() { vec![PartitionKey::Tag] } else { vec![] },
             in_order: false,
@@ -288,12 +247,8 @@ fn compression(config: &Config, faults: &mut Faults) -> (&'static str, Option<i3
     (name, config.compression_level)
 }
 
-fn size(faults: &mut Faults, option: &str, given: Option<&Size>, default: u64) -> u64 {
-    let bytes = match given {
-        None => default,
-        Some(Size::Number(bytes)) => *bytes,
-        Some(Size::Text(text)) => faults.note(option, units::bytes(text), default),
-    };
+fn size(faults: &mut Faults, option: &str, given: Option<&Quantity>, default: u64) -> u64 {
+    let bytes = faults.note(option, given.map_or(Ok(default), Quantity::bytes), default);
     if bytes == 0 {
         faults.add(option, "0 bytes: no batch could be made");
     }

@@ -1,6 +1,46 @@
 //! Sizes and times as people write them.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A number, or a text with a unit.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Quantity {
+    /// A plain number.
+    Number(u64),
+    /// With a unit.
+    Text(String),
+}
+
+impl Quantity {
+    /// As a size: a plain number is bytes. See [`bytes`].
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn bytes(&self) -> Result<u64, String> {
+        match self {
+            Self::Number(bytes) => Ok(*bytes),
+            Self::Text(text) => bytes(text),
+        }
+    }
+    /// As a time, in milliseconds: a plain number is seconds. See [`milliseconds`].
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn milliseconds(&self) -> Result<u64, String> {
+        match self {
+            Self::Number(seconds) => Ok(seconds.saturating_mul(1000)),
+            Self::Text(text) => milliseconds(text),
+        }
+    }
+}
+
 /// Bytes: a number, or one with a unit. `K`, `KB`, `M`, `MB`, … are decimal, as in Fluent Bit and in SI; `KiB`, `MiB`, … are binary.
+///
+/// # Errors
+/// What to write instead.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
@@ -23,6 +63,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Milliseconds: a number of seconds, or one with `ms`, `s`, `m`, `h` or `d` (in either case, as in Fluent Bit).
+///
+/// # Errors
+/// What to write instead.
 pub fn milliseconds(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
