@@ -12,7 +12,8 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// What plugins of this package export.
 const EXPORT: &str = "wharf:output/output";
 /// What this host offers of its own package.
-const INTERFACES: [&str; 8] = ["types", "records", "sequence", "storage", "s3", "log", "metrics", "clock"];
+const INTERFACES: [&str; 9] =
+    ["types", "records", "sequence", "storage", "s3", "cloudwatch-logs", "log", "metrics", "clock"];
 /// Packages of WASI that it offers, with nothing behind them.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
