@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use wharf_plugin::cloudwatch_logs::{Accepted, Put};
 use wharf_plugin::{Failure, FailureKind, Rejection, Report, warn};
 
-use crate::calls::{Call, Calls, Contents};
+use crate::calls::{Call, Calls, Contents, Position};
 use crate::events::Sorted;
 use crate::naming::Place;
 use crate::place::{Places, Stopped};
@@ -14,6 +15,9 @@ use crate::progress::{Progress, Refused, Why, short};
 use crate::settings::Settings;
 use crate::world::{Events, World};
 
+/// After so long a delivery ends between two calls, and the next attempt goes on from there: the host bounds each delivery (`deliver_timeout`,
+/// 15 minutes where nothing else is said), and slow answers must not pass for a plugin that hangs.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// Calls that may be refused for what is in them within one delivery; the next one goes on behind what was accepted.
 const MAX_REFUSALS: u32 = 200;
 /// Events that may be refused alone without one accepted in between: then it is not the events.
@@ -47,12 +51,14 @@ impl Worker {
     }
 
     fn send_all<W: World>(&mut self, world: &W, place: &Place) -> Result<Report, Failure> {
+        let until = world.now() + PATIENCE;
         let progress = Progress::read(world, &self.settings.recipe)?;
         let recipe = progress.recipe.clone();
         let events = world.prepare(recipe.log_key.as_deref())?;
         let sorted = Sorted::load(&events)?;
         let mut calls = Calls::new(&events, &sorted, &recipe, progress.at);
-        let mut sending = Sending { progress, doubts: Vec::new(), proven: false, refusals: 0 };
+        let proven = progress.at != Position::default();
+        let mut sending = Sending { progress, until, doubts: Vec::new(), proven, refusals: 0 };
         while let Some(call) = calls.next()? {
             let last = !calls.more()?;
             self.send(world, place, &events, &call, last, &mut sending)?;
@@ -61,6 +67,10 @@ impl Worker {
             return Err(not_the_events(place, said));
         }
         sending.settle_doubts(world);
+        let large = sorted.large();
+        if large > 0 {
+            world.count_all("oversized_records", large, &[("action", recipe.oversized.name())]);
+        }
         Ok(report(&sorted, &sending.progress))
     }
 
@@ -74,7 +84,7 @@ impl Worker {
         last: bool,
         sending: &mut Sending,
     ) -> Result<(), Failure> {
-        let mut ranges = vec![0..call.len()];
+        let mut ranges: Vec<_> = std::iter::once(0..call.len()).collect();
         while let Some(range) = ranges.pop() {
             let contents = call.contents(&range, events.count());
             let bytes = contents.bytes;
@@ -111,6 +121,12 @@ impl Worker {
                 }
                 Err(Stopped::Failed(failure)) => return Err(failure),
             }
+            if !(last && ranges.is_empty()) && world.now() >= sending.until {
+                let minutes = PATIENCE.as_secs() / 60;
+                return Err(Failure::transient(format!(
+                    "{place}: CloudWatch Logs is slow: after {minutes} minutes the rest of the batch is left to the next attempt"
+                )));
+            }
         }
         Ok(())
     }
@@ -131,9 +147,11 @@ impl Worker {
 #[derive(Debug)]
 struct Sending {
     progress: Progress,
+    /// When this attempt ends.
+    until: Duration,
     /// Refused alone since an event was last accepted, and what was said. It may be that everything is refused.
     doubts: Vec<(Range<u32>, String)>,
-    /// Whether any event was accepted, sent with the same names, format and entity.
+    /// Whether any event of the batch was accepted: with the same names, format and entity.
     proven: bool,
     refusals: u32,
 }
@@ -192,7 +210,7 @@ fn report(sorted: &Sorted, progress: &Progress) -> Report {
         sorted.aside(&progress.recipe).into_iter().map(|rejection| (rejection.record, rejection.reason)).collect();
     for Refused { from, to, why } in progress.refused() {
         // Places between two events of a call may be of events that were in none.
-        for event in (*from..*to).map(|place| sorted.at(place)).filter(|event| *event < sorted.count()) {
+        for event in (*from..sorted.count().min(*to)).map(|place| sorted.at(place)) {
             reasons.entry(event).or_insert_with(|| why.reason());
         }
     }

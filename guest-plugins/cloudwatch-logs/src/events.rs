@@ -26,7 +26,7 @@ impl Sorted {
     /// Where the host cannot give them.
     pub fn load<E: Events>(events: &E) -> Result<Self, Failure> {
         let count = events.count();
-        let (mut times, mut sizes) = (Vec::new(), Vec::new());
+        let (mut times, mut sizes) = (Vec::with_capacity(count as usize), Vec::with_capacity(count as usize));
         while let Some(first) = u32::try_from(times.len()).ok().filter(|first| *first < count) {
             times.extend(events.times(first, WINDOW));
             sizes.extend(events.sizes(first, WINDOW)?);
@@ -65,6 +65,12 @@ impl Sorted {
         self.time(event) >= 0
             && (1..NO_MESSAGE).contains(&size)
             && (size <= MAX_MESSAGE || recipe.oversized != Oversized::DeadLetter)
+    }
+
+    /// How many are larger than CloudWatch Logs takes, and in order otherwise.
+    pub fn large(&self) -> u64 {
+        let large = |event: &u32| self.time(*event) >= 0 && (MAX_MESSAGE + 1..NO_MESSAGE).contains(&self.size(*event));
+        (0..self.count()).filter(large).count() as u64
     }
 
     /// Those that cannot be sent, and why.

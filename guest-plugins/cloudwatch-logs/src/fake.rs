@@ -100,6 +100,8 @@ pub struct Shared {
     pub last_entity: Option<Entity>,
 
     pub clock: Duration,
+    /// How long CloudWatch Logs takes for a call.
+    pub put_takes: Duration,
     pub progress: BTreeMap<String, Vec<u8>>,
     pub stored: BTreeMap<String, Vec<u8>>,
     pub counts: BTreeMap<String, u64>,
@@ -287,6 +289,7 @@ impl World for Fake {
     fn put(&self, events: &FakeEvents, put: &Put) -> Result<Accepted, Error> {
         let sent = events_of(events, put);
         self.call("put", &sent.len().to_string(), |shared| {
+            shared.clock += shared.put_takes;
             if !is_group_name(&put.log_group) || !is_stream_name(&put.log_stream) {
                 return Err(invalid("a name"));
             }

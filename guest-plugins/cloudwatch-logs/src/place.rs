@@ -68,7 +68,9 @@ impl Places {
     ) -> Result<Accepted, Stopped> {
         let known = self.streams.knows(place, world.now());
         if !known && self.unknown_are_new {
-            self.make_stream(world, place)?;
+            // Where that does not go, the next attempt sends first: the stream may be there.
+            self.unknown_are_new = false;
+            self.unknown_are_new = self.make_stream(world, place)?;
         }
         let mut makes = 0;
         loop {
@@ -95,10 +97,9 @@ impl Places {
                     if known {
                         world.count_all("streams_vanished", 1, &[]);
                         info!("a log stream or its group was deleted while in use: it is made again"; place = place);
-                    } else {
-                        self.unknown_are_new = true;
                     }
-                    self.make_stream(world, place)?;
+                    let new = self.make_stream(world, place)?;
+                    self.unknown_are_new = new && !known;
                 }
                 _ if is_about_contents(&error) => return Err(Stopped::Contents(error)),
                 _ => {
@@ -113,19 +114,18 @@ impl Places {
         }
     }
 
-    /// Makes the stream, and its group where that is missing too. That somebody else made it first is success.
-    fn make_stream<W: World>(&mut self, world: &W, place: &Place) -> Result<(), Failure> {
+    /// Makes the stream, and its group where that is missing too. That somebody else made it first is success; gives whether it was new.
+    fn make_stream<W: World>(&mut self, world: &W, place: &Place) -> Result<bool, Failure> {
         let mut made_group = false;
         loop {
             let Err(error) = world.create_stream(&place.group, &place.stream) else {
                 world.count("streams_created", 1);
-                return Ok(());
+                return Ok(true);
             };
             match error.code() {
                 ALREADY_EXISTS => {
-                    self.unknown_are_new = false;
                     world.count_all("streams_already_there", 1, &[]);
-                    return Ok(());
+                    return Ok(false);
                 }
                 NOT_FOUND if made_group => {
                     let group = &place.group;

@@ -17,6 +17,8 @@ pub use group::NewGroup;
 /// Some 16 calls of 1 MiB: a batch's last call is all that is not full, so on average 97 % of what calls may carry is used.
 const DEFAULT_MAX_BYTES: u64 = 16_500_000;
 const DEFAULT_MAX_AGE_MS: u64 = 5_000;
+/// A worker keeps up to 16 bytes for each record of a batch. Only a larger `batch.max_bytes` gets there.
+const DEFAULT_MAX_RECORDS: u32 = 1_000_000;
 /// What CloudWatch Logs adds to each event.
 pub const EVENT_OVERHEAD: u32 = 26;
 /// `{"log":""}`, which a text record is sent in where there is no `log_key`.
@@ -118,7 +120,7 @@ impl Settings {
             in_order: config.unordered != Some(true),
             record_overhead: if recipe.log_key.is_some() { EVENT_OVERHEAD } else { EVENT_OVERHEAD + OBJECT_OVERHEAD },
             max_bytes: Some(DEFAULT_MAX_BYTES),
-            max_records: None,
+            max_records: Some(DEFAULT_MAX_RECORDS),
             max_age_ms: Some(DEFAULT_MAX_AGE_MS),
             s3: vec![],
             log_groups: names.group_scopes(),

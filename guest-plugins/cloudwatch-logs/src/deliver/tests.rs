@@ -190,14 +190,33 @@ mod streams {
         assert_eq!(fake.counted("streams_already_there"), 1);
     }
 
+    /// Streams that are there need no permission to make any.
+    #[test]
+    fn a_stream_that_cannot_be_made_keeps_back_none_that_is_there() {
+        let fake = there(events(1));
+        let mut worker = worker(json!({ "log_stream_template": "$pod" }));
+        let mut deliver = |pod: &str| {
+            let batch = Fake { partition: vec![Some(pod.into())], ..fake.with(events(1)) };
+            worker.deliver(&batch).map_err(|failure| failure.kind)
+        };
+        fake.fail_always("stream", service(400, "AccessDeniedException"));
+        assert_eq!(deliver("new"), Err(FailureKind::Auth));
+        fake.add(GROUP, "old");
+        assert_eq!(deliver("old"), Ok(Report::all_delivered()));
+
+        fake.mend();
+        assert_eq!(deliver("new"), Ok(Report::all_delivered()));
+        fake.fail_always("stream", service(400, "AccessDeniedException"));
+        fake.add(GROUP, "old2");
+        assert_eq!(deliver("old2"), Err(FailureKind::Auth), "taken for a new one");
+        assert_eq!(deliver("old2"), Ok(Report::all_delivered()), "and then not any more");
+    }
+
     #[test]
     fn two_workers_may_both_make_the_same_stream() {
-        let fake = Fake::new(events(1));
-        let (mut one, mut two) = (making(json!({})), making(json!({})));
+        let fake = there(events(1));
+        let (mut one, mut two) = (plain(), plain());
         // The other worker makes the stream between this one's two calls.
-        fake.lose_answer("put", 0);
-        fake.add(GROUP, STREAM);
-        fake.mend();
         fake.fail("put", 0, service(400, "ResourceNotFoundException"));
         one.deliver(&fake).unwrap();
         assert_eq!(fake.calls(), ["put 1", "stream main", "put 1"]);
@@ -267,6 +286,20 @@ mod streams {
         assert_eq!(fake.calls(), ["put 2", "stream main", "put 2"]);
         assert_eq!(fake.messages(GROUP, STREAM).len(), 2);
         assert_eq!(fake.counted("streams_vanished"), 1);
+    }
+
+    #[test]
+    fn a_stream_that_vanished_is_not_known_also_where_it_cannot_be_made() {
+        let fake = there(events(1));
+        let mut worker = plain();
+        worker.deliver(&fake).unwrap();
+        assert_eq!(fake.shared.borrow().gauges["stream_cache_entries"], 1);
+        fake.delete_stream(GROUP, STREAM);
+        fake.fail("stream", 0, service(400, "ThrottlingException"));
+        assert_eq!(worker.deliver(&fake.with(events(2))).unwrap_err().kind, FailureKind::Throttled);
+        assert_eq!(fake.shared.borrow().gauges["stream_cache_entries"], 0);
+        worker.deliver(&fake.with(events(2))).unwrap();
+        assert_eq!(fake.messages(GROUP, STREAM).len(), 2);
     }
 
     #[test]
@@ -495,6 +528,19 @@ mod again {
     }
 
     #[test]
+    fn a_slow_service_gets_the_batch_in_several_attempts_and_each_call_once() {
+        let fake = there(large(10));
+        fake.shared.borrow_mut().put_takes = Duration::from_secs(120);
+        let mut worker = plain();
+        let failure = worker.deliver(&fake).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Transient);
+        assert!(failure.message.contains("after 5 minutes"), "{failure}");
+        worker.deliver(&fake).unwrap();
+        assert_eq!(fake.calls().len(), 5);
+        assert_eq!(fake.messages(GROUP, STREAM), texts(&large(10)));
+    }
+
+    #[test]
     fn a_batch_that_was_begun_is_finished_as_it_was_begun() {
         let message = "y".repeat(2_500_000);
         let fake = there(vec![Event::new(NOW, "a"), Event::new(NOW + 1, &message), Event::new(NOW + 2, "z")]);
@@ -610,6 +656,7 @@ mod refused {
         assert_eq!(ranges(Some(4), Some(2), None), [(0..4, TooOld)]);
         assert_eq!(ranges(None, None, Some(0)), [(0..10, TooNew)]);
         assert_eq!(ranges(None, None, None), []);
+        assert_eq!(ranges(Some(5), Some(6), Some(3)), [(0..5, TooOld), (5..6, Expired), (6..10, TooNew)], "each once");
         assert_eq!(ranges(Some(99), None, Some(99)), [(0..10, TooOld)], "what is outside of the call is not there");
     }
 
@@ -692,6 +739,17 @@ mod refused {
     }
 
     #[test]
+    fn what_an_earlier_attempt_got_through_speaks_against_what_is_refused_now() {
+        let mut all = large(4);
+        all.push(Event::new(NOW + 4, &POISON.repeat(HALF / 4)));
+        let fake = there(all);
+        fake.fail("put", 2, service(500, "InternalFailure"));
+        assert_eq!(plain().deliver(&fake).unwrap_err().kind, FailureKind::Transient);
+        assert_eq!(numbers(&plain().deliver(&fake).unwrap()), [4]);
+        assert_eq!(fake.messages(GROUP, STREAM).len(), 4);
+    }
+
+    #[test]
     fn a_great_many_refused_events_are_found_in_several_attempts() {
         let mut all = events(2_000);
         for poison in (0..2_000).step_by(40) {
@@ -727,6 +785,7 @@ mod oversized {
         assert_eq!((sent.len(), sent[0].as_str(), sent[3].as_str()), (4, "a", "z"), "in order, side by side");
         let parts = [sent[1].strip_prefix("[part 1/2] ").unwrap(), sent[2].strip_prefix("[part 2/2] ").unwrap()];
         assert_eq!(parts.concat(), "😀".repeat(300_000));
+        assert_eq!(fake.counted("oversized_records split"), 1);
     }
 
     #[test]
@@ -737,6 +796,7 @@ mod oversized {
         let (kept, mark) = sent[1].split_once(' ').unwrap();
         assert_eq!(mark, format!("[truncated: {} bytes cut off]", 1_200_000 - kept.len()));
         assert!(kept.chars().all(|c| c == '😀'));
+        assert_eq!(fake.counted("oversized_records truncate"), 1);
     }
 
     #[test]
@@ -753,6 +813,126 @@ mod oversized {
             let fake = there(vec![Event::new(NOW, &"x".repeat(size))]);
             plain().deliver(&fake).unwrap();
             assert_eq!(fake.messages(GROUP, STREAM).len(), events, "{size}");
+        }
+    }
+}
+
+mod whatever_happens {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::fake::Fault;
+
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % most
+        }
+    }
+
+    /// A record's text says which it is.
+    fn record(n: usize, chance: &mut Chance) -> Event {
+        let time = match chance.below(20) {
+            0 => NOW - 15 * DAY - chance.below(100) as i64,
+            1 => NOW + 3 * HOUR,
+            2 => -5,
+            3..=6 => NOW - chance.below(10) as i64 * DAY,
+            _ => NOW - chance.below(1000) as i64,
+        };
+        match chance.below(20) {
+            0 => Event::without_message(time),
+            1 => Event::new(time, ""),
+            2 => Event::new(time, &format!("<{n}>{}", "é".repeat(300_000))),
+            3 if chance.below(3) == 0 => Event::new(time, &format!("<{n}>{}", "x".repeat(2_400_000))),
+            4 if chance.below(4) == 0 => Event::new(time, &format!("<{n}>{POISON}")),
+            _ => Event::new(time, &format!("<{n}>{}", "y".repeat(chance.below(90_000) as usize))),
+        }
+    }
+
+    fn fault(chance: &mut Chance) -> Fault {
+        let call = ["put", "put", "put", "stream", "group", "retention", "progress", "store"][chance.below(8) as usize];
+        let error = match chance.below(5) {
+            0 => service(400, "ThrottlingException"),
+            1 => service(400, "ResourceNotFoundException"),
+            2 => service(403, "AccessDeniedException"),
+            3 => service(500, "InternalFailure"),
+            _ => Error::Connection(Service::CloudWatchLogs, "reset".into()),
+        };
+        // Only where no answer comes it may be done all the same.
+        let done = matches!(error, Error::Connection(..)) && chance.below(2) == 0;
+        Fault { call, after: chance.below(6) as usize, times: 1 + chance.below(2) as usize, error, done }
+    }
+
+    /// Which records are to be found in the stream, by what AWS says of each alone.
+    fn is_taken(event: &Event) -> bool {
+        let message = event.message.as_deref().unwrap_or_default();
+        !message.is_empty() && !message.contains(POISON) && (NOW - 14 * DAY..=NOW + 2 * HOUR).contains(&event.time)
+    }
+
+    #[test]
+    fn every_record_is_delivered_in_order_or_named_and_only_lost_answers_make_it_twice() {
+        for seed in 0..50 {
+            let chance = &mut Chance(seed);
+            let count = 5 + chance.below(60) as usize;
+            let records: Vec<Event> = (0..count).map(|n| record(n, chance)).collect();
+            let fake = Fake::new(records.clone());
+            let mut workers: Vec<_> = (0..2).map(|_| making(json!({ "log_retention_days": 30 }))).collect();
+            let mut may_repeat = false;
+            let mut attempt = 0;
+            let report = loop {
+                attempt += 1;
+                assert!(attempt < 60, "seed {seed}");
+                if attempt < 8 && chance.below(3) > 0 {
+                    let fault = fault(chance);
+                    may_repeat |= fault.done || fault.call == "progress";
+                    fake.shared.borrow_mut().faults.push(fault);
+                }
+                // Now and then by another worker, or by a new one: a restart.
+                let worker = &mut workers[chance.below(2) as usize];
+                if chance.below(4) == 0 {
+                    *worker = making(json!({ "log_retention_days": 30 }));
+                }
+                match worker.deliver(&fake) {
+                    Ok(report) => break report,
+                    Err(failure) => assert_ne!(failure.kind, FailureKind::Rejected, "seed {seed}: {failure}"),
+                }
+                // What every event is refused for is not the events, and would never end here.
+                if records.iter().all(|event| !is_taken(event)) {
+                    break Report::all_delivered();
+                }
+            };
+            if records.iter().all(|event| !is_taken(event)) {
+                continue;
+            }
+
+            let untaken: Vec<u32> = (0..count as u32).filter(|n| !is_taken(&records[*n as usize])).collect();
+            assert_eq!(numbers(&report), untaken, "seed {seed}");
+            let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+            let mut number = 0;
+            for message in fake.messages(GROUP, STREAM) {
+                let text = message.split_once("] ").map_or(message.as_str(), |(mark, rest)| {
+                    if mark.starts_with("[part ") { rest } else { message.as_str() }
+                });
+                if let Some(named) = text.strip_prefix('<') {
+                    number = named.split_once('>').unwrap().0.parse().unwrap();
+                }
+                found.entry(number).or_default().push(text.to_owned());
+            }
+            let taken: Vec<usize> = (0..count).filter(|n| is_taken(&records[*n])).collect();
+            assert_eq!(found.keys().copied().collect::<Vec<_>>(), taken, "seed {seed}");
+            for (n, texts) in found {
+                let whole = records[n].message.as_deref().unwrap();
+                if may_repeat {
+                    assert!(texts.concat().len() >= whole.len(), "seed {seed}, record {n}");
+                } else {
+                    assert!(texts.concat() == whole, "seed {seed}, record {n}: once, and all of it");
+                }
+            }
+            let times: Vec<i64> =
+                fake.shared.borrow().streams[&(GROUP.into(), STREAM.into())].iter().map(|e| e.0).collect();
+            assert!(may_repeat || times.is_sorted(), "seed {seed}");
         }
     }
 }
