@@ -45,7 +45,7 @@ impl Logged {
     /// Where the tools cannot be had, or reading fails.
     pub fn read_back(endpoint: &str, group: &str) -> anyhow::Result<Self> {
         let venv = tools::venv()?;
-        let lines = tools::python(&venv, &script("logs_client.py"), &["read", endpoint, group])?;
+        let lines = tools::python(&venv, &script("logs_client.py")?, &["read", endpoint, group])?;
         let mut logged = Self::default();
         for line in lines.lines() {
             let value: serde_json::Value = serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;

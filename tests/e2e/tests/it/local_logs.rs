@@ -40,7 +40,7 @@ fn the_local_logs_behave_as_cloudwatch_logs_with_the_limits_that_aws_publishes()
     ] {
         faults.add(Rule::on(put, fault).key(stream));
     }
-    let said = tools::python(&venv, &script("check_logs_server.py"), &[&aws.endpoint()]).unwrap();
+    let said = tools::python(&venv, &script("check_logs_server.py").unwrap(), &[&aws.endpoint()]).unwrap();
     println!("{said}");
     assert_eq!(said.lines().count(), 7, "not every check was run");
     assert!(aws.s3().object("logs", "beside/logs").is_some());
@@ -89,7 +89,7 @@ fn the_local_logs_behave_as_cloudwatch_logs_with_the_limits_that_aws_publishes()
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rules.json");
     std::fs::write(&file, ours.to_string()).unwrap();
-    println!("{}", tools::python(&venv, &script("check_logs_rules.py"), &[&file.to_string_lossy()]).unwrap());
+    println!("{}", tools::python(&venv, &script("check_logs_rules.py").unwrap(), &[&file.to_string_lossy()]).unwrap());
 }
 
 /// The two ways to see what arrived tell the same story, and an independent server can be asked in the same words.
@@ -103,7 +103,7 @@ fn what_arrived_reads_the_same_directly_by_boto3_and_from_an_independent_server(
     let local = Aws::start(Options::default(), logs::Options::default()).unwrap();
     let venv = tools::venv().unwrap();
     for endpoint in [moto.endpoint(), local.endpoint()] {
-        tools::python(&venv, &script("write_logs.py"), &[&endpoint, "/some/group"]).unwrap();
+        tools::python(&venv, &script("write_logs.py").unwrap(), &[&endpoint, "/some/group"]).unwrap();
     }
     let direct = Logged::of(local.logs(), "/some/group");
     assert_eq!(direct.streams.keys().collect::<Vec<_>>(), ["a", "b"]);
