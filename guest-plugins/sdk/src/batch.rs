@@ -32,6 +32,12 @@ impl<'a> Batch<'a> {
     pub fn tag(&self) -> String {
         self.0.tag()
     }
+    /// What all records have in common: for each of the plan's [`partition_by`](crate::Plan::partition_by), in its order, the tag or the
+    /// field's value: a string as it is, anything else as JSON; none where records have no such field.
+    #[must_use]
+    pub fn partition(&self) -> Vec<Option<String>> {
+        self.0.partition()
+    }
     /// How many records.
     #[must_use]
     pub fn count(&self) -> u32 {

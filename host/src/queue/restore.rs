@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::partitions::Entry;
 use super::{Batch, Ledger, Queue, QueueOptions};
 use crate::journal::Recovery;
-use crate::record::{ChunkId, Position};
+use crate::record::{ChunkId, Portion, Position};
 use crate::state::{BatchRow, Loaded, StateError};
 
-/// The batches of each output and partition, by their first chunk, and the chunks that were found of each.
-type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Entry>)>>;
+/// The batches of each output and partition, by their first chunk, and the portions that were found of each.
+type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Portion>)>>;
 
 /// What is held for an output that is not configured.
 #[derive(Default)]
@@ -54,27 +53,28 @@ pub(super) fn restore(
     let now = shared.now();
     for (id, meta) in &recovery.chunks {
         let mut needed = 0;
-        for route in &meta.routes {
+        for (route, portion) in Portion::each(*id, meta) {
             let of = (route.output.clone(), route.partition.clone());
             let queue = by_output.get(&route.output);
+            let (records, bytes) = (u64::from(portion.records()), portion.disk_bytes());
             let batch = batches.get_mut(&of).and_then(|of| of.range_mut(..=*id).next_back().map(|(_, batch)| batch));
-            if let Some((_, chunks)) = batch.filter(|(row, _)| *id <= row.last) {
-                chunks.push((*id, meta.clone()));
+            if let Some((_, portions)) = batch.filter(|(row, _)| *id <= row.last) {
+                portions.push(portion);
             } else if cursors.get(&of).is_some_and(|upto| id <= upto) {
                 continue;
             } else if let Some(queue) = queue {
-                queue.inner.lock().add(&route.partition, (*id, meta.clone()), now);
+                queue.inner.lock().add(&route.partition, portion, now);
             }
             needed += 1;
             if queue.is_none() {
                 let held = orphaned.entry(route.output.clone()).or_default();
-                held.records += u64::from(meta.records);
-                held.bytes += super::disk_bytes(meta);
+                held.records += records;
+                held.bytes += bytes;
             }
         }
         if needed == 0 {
             // What settled it also kept its positions, unless a later chunk has them; since then they may have been forgotten.
-            free.push((*id, meta.clone()));
+            free.push(Portion::whole(*id, meta.clone()));
         } else {
             shared.need(*id, needed);
             shared.note_positions(*id, meta);
@@ -98,14 +98,14 @@ pub(super) fn restore(
     Ok((queues, positions))
 }
 
-/// Batches are there again in the order of their closing, with the chunks that are left of them.
+/// Batches are there again in the order of their closing, with what is left of them.
 fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledger: &Ledger) -> Result<(), StateError> {
     let mut all: Vec<_> = batches.into_values().flat_map(BTreeMap::into_values).collect();
     all.sort_by_key(|(row, _)| row.number);
-    for (mut row, chunks) in all {
+    for (mut row, portions) in all {
         let Some(queue) = by_output.get(&row.output) else { continue };
-        let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
-        if chunks.is_empty() {
+        let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
+        if portions.is_empty() {
             tracing::error!(
                 output = %row.output, batch = %row.id, records = row.records,
                 "no chunk of a closed batch is in the journal any more (see quarantine); it is given up"
@@ -119,9 +119,10 @@ fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledg
                 "a closed batch has lost chunks in the journal (see quarantine); the rest is delivered"
             );
             row.records = records;
-            row.bytes = chunks.iter().map(|(_, meta)| meta.body_bytes).sum();
+            row.bytes = portions.iter().map(Portion::body_bytes).sum();
         }
-        queue.inner.lock().restore(Batch { row, chunks: chunks.into(), restored: true });
+        let now = ledger.shared.now();
+        queue.inner.lock().restore(Batch { row, portions: portions.into(), restored: true }, now);
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::layout;
+use super::portion::Part;
+use super::record_set::RecordSet;
 
 /// A chunk's place in the journal's order. Ids only grow, and are never used twice in a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,8 +46,10 @@ pub struct Position {
 pub struct Route {
     /// The output's name.
     pub output: Arc<str>,
-    /// The partition of that output which the chunk belongs to; empty where the output has just one.
+    /// The partition of that output which the records belong to; empty where the output has just one.
     pub partition: Arc<str>,
+    /// Which records it wants; none is all of them. An output with several partitions may have a route for each.
+    pub part: Option<Part>,
 }
 
 /// All of a chunk but its columns and bodies.
@@ -152,6 +156,53 @@ impl Chunk {
         Arc::make_mut(&mut self.meta).routes = routes;
         self
     }
+    /// These records as a chunk of their own, without routes and positions. They are copied.
+    #[must_use]
+    pub fn only(&self, part: &Part) -> Self {
+        let records = part.records.count();
+        let (times, ends) = self.split_columns();
+        let (times, ends): (&[[u8; 8]], &[[u8; 4]]) = (times.as_chunks().0, ends.as_chunks().0);
+        let mut columns = Vec::with_capacity(records as usize * 12 + 8);
+        if self.one_time {
+            columns.extend_from_slice(times.as_flattened());
+        } else {
+            let of_run = |run: Range<u32>| times.get(as_indexes(&run)).unwrap_or_default().as_flattened();
+            part.records.runs().for_each(|run| columns.extend_from_slice(of_run(run)));
+        }
+        let mut bodies = Vec::with_capacity(part.body_bytes as usize + records as usize);
+        for run in part.records.runs() {
+            let span = self.span(run.start, run.end - run.start);
+            let (from, to) = (span.start as u32, bodies.len() as u32);
+            // Never further behind the beginning than before.
+            let moved = |end: &[u8; 4]| u32::from_le_bytes(*end).wrapping_sub(from).wrapping_add(to).to_le_bytes();
+            let ends = ends.get(as_indexes(&run)).unwrap_or_default();
+            columns.extend(ends.iter().flat_map(moved));
+            bodies.extend_from_slice(self.bodies.get(span).unwrap_or_default());
+        }
+        let meta = ChunkMeta {
+            kind: self.meta.kind,
+            tag: self.meta.tag.clone(),
+            routes: Vec::new(),
+            positions: Vec::new(),
+            arrival_ns: self.meta.arrival_ns,
+            first_ns: part.first_ns,
+            last_ns: part.last_ns,
+            records,
+            body_bytes: part.body_bytes,
+        };
+        Self {
+            meta: Arc::new(meta),
+            one_time: self.one_time,
+            content_crc: layout::crc32c(&[&columns, &bodies]),
+            columns: columns.into(),
+            bodies: bodies.into(),
+        }
+    }
+    /// What is to be known of these records.
+    pub fn part(&self, records: RecordSet) -> Part {
+        let (body_bytes, first_ns, last_ns) = self.measure(&records);
+        Part { records, body_bytes, first_ns, last_ns }
+    }
     /// Record `n`, if there is one.
     pub fn record(&self, n: u32) -> Option<RecordRef<'_>> {
         self.range(n, 1).next()
@@ -228,6 +279,10 @@ impl Chunk {
         };
         let (times, ends) = chunk.split_columns();
         layout::check_columns(&chunk.meta, times, ends, &chunk.bodies)?;
+        let mut parts = chunk.meta.routes.iter().filter_map(|route| route.part.as_ref());
+        if parts.any(|part| chunk.measure(&part.records) != (part.body_bytes, part.first_ns, part.last_ns)) {
+            return Err(ChunkError::Field("part that a route takes"));
+        }
         Ok(chunk)
     }
     /// Reads only the metadata from the beginning of an encoded chunk, verifying the header's own checksum. Gives also the
@@ -241,6 +296,20 @@ impl Chunk {
         Ok((header.meta, length))
     }
 
+    /// Bytes of these records' bodies, their earliest and their latest time.
+    fn measure(&self, records: &RecordSet) -> (u64, i64, i64) {
+        let times: &[[u8; 8]] = self.split_columns().0.as_chunks().0;
+        let (mut body_bytes, mut first_ns, mut last_ns) = (0, i64::MAX, i64::MIN);
+        for run in records.runs() {
+            let separators = run.len() as u64;
+            body_bytes += (self.span(run.start, run.end - run.start).len() as u64).saturating_sub(separators);
+            let of_run = if self.one_time { times } else { times.get(as_indexes(&run)).unwrap_or_default() };
+            for time in of_run.iter().map(|time| i64::from_le_bytes(*time)) {
+                (first_ns, last_ns) = (first_ns.min(time), last_ns.max(time));
+            }
+        }
+        (body_bytes, first_ns, last_ns)
+    }
     /// Where record `n` begins in the bodies; their end where there are fewer records.
     fn start(&self, n: usize) -> usize {
         let ends = self.split_columns().1.as_chunks().0;
@@ -254,6 +323,10 @@ impl Chunk {
         let times = layout::times_bytes(self.one_time, self.meta.records) as usize;
         self.columns.split_at_checked(times).unwrap_or_default()
     }
+}
+
+fn as_indexes(run: &Range<u32>) -> Range<usize> {
+    run.start as usize..run.end as usize
 }
 
 /// Some records of a chunk.
@@ -337,7 +410,7 @@ mod tests {
         builder.push(2, b"{}");
         builder.position(Position { source: "s".into(), key: "k".into(), value: vec![0xff] });
         let chunk = builder.finish().unwrap();
-        let chunk = chunk.with_routes(vec![Route { output: "o".into(), partition: "".into() }]);
+        let chunk = chunk.with_routes(vec![Route { output: "o".into(), partition: "".into(), part: None }]);
         let mut expected = Vec::new();
         expected.extend_from_slice(b"WCHK\x01\0\x01\x01");
         expected.extend_from_slice(&[89, 0, 0, 0]);
@@ -415,10 +488,9 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let mut builder = builder(BodyKind::Text);
-        builder.push(1, b"one");
-        builder.push(2, b"two");
-        let good = whole(&builder.finish().unwrap());
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([0, 2]).unwrap());
+        let good = whole(&chunk.with_routes(vec![of_o("p", Some(part))]));
         for bit in 0..good.len() * 8 {
             let mut bad = good.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
@@ -452,8 +524,51 @@ mod tests {
             builder.finish().unwrap()
         })
         .to_vec();
-        later[4] = 2;
-        assert_eq!(Chunk::decode(&later.into()), Err(ChunkError::Version { found: 2, known: 1 }));
+        later[4] = 3;
+        assert_eq!(Chunk::decode(&later.into()), Err(ChunkError::Version { found: 3, known: 2 }));
+    }
+
+    /// Three records, of 2, 0 and 3 bytes, at 5, -7 and 6.
+    fn three() -> Chunk {
+        let mut builder = ChunkBuilder::arrived(BodyKind::Json, "t".into(), 1);
+        for (time, body) in [(5, &b"{}"[..]), (-7, b""), (6, b"{ }")] {
+            builder.push(time, body);
+        }
+        builder.finish().unwrap()
+    }
+
+    fn of_o(partition: &str, part: Option<Part>) -> Route {
+        Route { output: "o".into(), partition: partition.into(), part }
+    }
+
+    /// By hand, as above.
+    #[test]
+    fn a_route_that_takes_a_part_is_written_as_the_layout_describes() {
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([0, 2]).unwrap());
+        let bytes = whole(&chunk.with_routes(vec![of_o("p", Some(part)), of_o("", None)]));
+        let mut routes = b"\x02\0\0\0".to_vec();
+        // Record 0; then one left out, and record 2.
+        routes.extend_from_slice(b"\x01\0\0\0o\x01\0\0\0p\x02\0\0\0\x00\x02");
+        routes.extend_from_slice(b"\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0");
+        routes.extend_from_slice(b"\x01\0\0\0o\0\0\0\0\0\0\0\0");
+        assert_eq!(bytes[4..6], [2, 0]);
+        assert_eq!(bytes[53..53 + routes.len()], routes);
+    }
+
+    #[test]
+    fn a_part_that_the_columns_do_not_bear_out_is_refused_although_the_checksums_agree() {
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([1, 2]).unwrap());
+        assert_eq!((part.body_bytes, part.first_ns, part.last_ns), (3, -7, 6));
+        let decode = |part: Part| Chunk::decode(&whole(&chunk.clone().with_routes(vec![of_o("", Some(part))])));
+        assert!(decode(part.clone()).is_ok());
+        let refused = |part| assert_eq!(decode(part), Err(ChunkError::Field("part that a route takes")));
+        refused(Part { body_bytes: 4, ..part.clone() });
+        refused(Part { first_ns: -8, ..part.clone() });
+        refused(Part { last_ns: 5, ..part.clone() });
+        refused(Part { records: RecordSet::of([0, 2]).unwrap(), ..part.clone() });
+        refused(Part { records: RecordSet::of([1, 3]).unwrap(), ..part });
     }
 
     #[test]
@@ -482,7 +597,8 @@ mod tests {
     fn chunks() -> impl Strategy<Value = Chunk> {
         let body = prop::collection::vec(any::<u8>(), 0..20);
         let records = prop::collection::vec((prop_oneof![Just(3_i64), any::<i64>()], body), 1..20);
-        let routes = prop::collection::vec((".{0,5}", ".{0,5}"), 0..3);
+        let some = prop::collection::vec(any::<bool>(), 20);
+        let routes = prop::collection::vec((".{0,5}", ".{0,5}", prop::option::of(some)), 0..4);
         let positions = prop::collection::vec((".{0,5}", ".{0,5}", prop::collection::vec(any::<u8>(), 0..9)), 0..3);
         (any::<bool>(), ".{0,9}", records, routes, positions).prop_map(|(json, tag, records, routes, positions)| {
             let kind = if json { BodyKind::Json } else { BodyKind::Text };
@@ -493,9 +609,18 @@ mod tests {
             for (source, key, value) in positions {
                 builder.position(Position { source: source.into(), key, value });
             }
-            let route =
-                |(output, partition): (String, String)| Route { output: output.into(), partition: partition.into() };
-            builder.finish().unwrap().with_routes(routes.into_iter().map(route).collect())
+            let chunk = builder.finish().unwrap();
+            let part = |wanted: Vec<bool>| {
+                let numbers = (0..chunk.meta().records).zip(wanted).filter_map(|(n, wanted)| wanted.then_some(n));
+                RecordSet::of(numbers).map(|records| chunk.part(records))
+            };
+            let route = |(output, partition, wanted): (String, String, Option<Vec<bool>>)| Route {
+                output: output.into(),
+                partition: partition.into(),
+                part: wanted.and_then(part),
+            };
+            let routes = routes.into_iter().map(route).collect();
+            chunk.with_routes(routes)
         })
     }
 
@@ -515,6 +640,24 @@ mod tests {
             let span: Vec<u8> = expected.iter().flat_map(|record| [record.body, b"\n"].concat()).collect();
             prop_assert_eq!(&chunk.bodies()[chunk.span(first, count)], &span);
             prop_assert_eq!(chunk.range(first, count).collect::<Vec<_>>(), expected);
+        }
+
+        /// Against the plain way: a chunk built of the records that are wanted.
+        #[test]
+        fn a_part_is_as_a_chunk_of_those_records_alone(chunk in chunks(), wanted in prop::collection::vec(any::<bool>(), 20)) {
+            let numbers: Vec<u32> = (0..chunk.meta().records).zip(wanted).filter_map(|(n, take)| take.then_some(n)).collect();
+            let mut builder = ChunkBuilder::arrived(chunk.meta().kind, chunk.meta().tag.clone(), chunk.meta().arrival_ns);
+            for record in numbers.iter().map(|n| chunk.record(*n).unwrap()) {
+                builder.push(record.time_ns, record.body);
+            }
+            let Some(records) = RecordSet::of(numbers) else { return Ok(()) };
+            let (part, expected) = (chunk.part(records), builder.finish().unwrap());
+            let meta = expected.meta();
+            prop_assert_eq!((part.body_bytes, part.first_ns, part.last_ns), (meta.body_bytes, meta.first_ns, meta.last_ns));
+            let only = chunk.only(&part);
+            prop_assert_eq!(only.meta(), meta);
+            prop_assert_eq!(only.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+            prop_assert_eq!(Chunk::decode(&whole(&only)), Ok(only));
         }
 
         #[test]
@@ -541,6 +684,9 @@ mod tests {
             if let Ok(decoded) = Chunk::decode(&bytes.into()) {
                 prop_assert_eq!(decoded.iter().len(), decoded.meta().records as usize);
                 prop_assert_eq!(decoded.iter().count(), decoded.meta().records as usize);
+                for part in decoded.meta().routes.iter().filter_map(|route| route.part.as_ref()) {
+                    prop_assert_eq!(decoded.only(part).iter().count(), part.records.count() as usize);
+                }
             }
         }
 

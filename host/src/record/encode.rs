@@ -19,6 +19,9 @@ use cursor::Cursor;
 use lines::Lines;
 use sink::Sink;
 
+pub(super) use escape::undo as unescape;
+pub(super) use lines::TEXT_KEY;
+pub(super) use object::Key;
 pub use options::{DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};
 
 /// Bytes of bodies that are made into lines at a time: they and their lines stay in the processor's second cache.

@@ -183,18 +183,17 @@ impl State {
     pub fn close_batch(&self, batch: &BatchRow, positions: &[(Position, ChunkId)]) -> Result<Flushed<()>, StateError> {
         self.inner.close_batch(batch, positions)
     }
-    /// Moves a partition's cursor over chunks that were dropped by policy.
+    /// Moves partitions' cursors over chunks that were dropped by policy.
     ///
     /// # Errors
     /// As [`State::close_batch`].
     pub fn skip_chunks(
         &self,
         output: &str,
-        partition: &str,
-        upto: ChunkId,
+        cursors: &[(Arc<str>, ChunkId)],
         positions: &[(Position, ChunkId)],
     ) -> Result<Flushed<()>, StateError> {
-        self.inner.skip_chunks(output, partition, upto, positions)
+        self.inner.skip_chunks(output, cursors, positions)
     }
     /// Ends a batch: its row, its sequence bindings and its progress go in one transaction.
     ///

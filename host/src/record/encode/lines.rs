@@ -6,7 +6,7 @@ use super::{Format, Options};
 use crate::record::{BodyKind, Chunk, DateFormat};
 
 /// The key that a text record's body has in JSON.
-const TEXT_KEY: &str = "log";
+pub(in crate::record) const TEXT_KEY: &str = "log";
 /// How many numbers of skipped records are kept.
 const MAX_NOTED: usize = 10_000;
 
