@@ -9,8 +9,8 @@ use crate::record::{ChunkId, Portion, Position};
 use crate::state::StateError;
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// Partitions whose cursors move in one change of the state.
-const CURSORS_AT_ONCE: usize = 256;
+/// Partitions whose cursors are moved or removed in one change of the state.
+pub(super) const CURSORS_AT_ONCE: usize = 256;
 
 impl Inner {
     pub(super) fn admit(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {

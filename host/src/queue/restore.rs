@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::overflow::CURSORS_AT_ONCE;
 use super::{Batch, Ledger, Queue, QueueOptions};
 use crate::journal::Recovery;
 use crate::record::{ChunkId, Portion, Position};
@@ -10,6 +11,15 @@ use crate::state::{BatchRow, Loaded, StateError};
 
 /// The batches of each output and partition, by their first chunk, and the portions that were found of each.
 type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Portion>)>>;
+
+/// Up to where a partition of an output is settled, or in batches.
+struct Cursor {
+    upto: ChunkId,
+    /// Something of the partition is in the journal, or in a batch.
+    needed: bool,
+}
+
+type Cursors = HashMap<(Arc<str>, Arc<str>), Cursor>;
 
 /// What is held for an output that is not configured.
 #[derive(Default)]
@@ -32,7 +42,8 @@ pub(super) fn restore(
         shared.keeper.raise_ids_above(known);
     }
     let next_numbers: HashMap<_, _> = next_numbers.into_iter().collect();
-    let cursors: HashMap<_, _> = cursors.into_iter().map(|(output, part, upto)| ((output, part), upto)).collect();
+    let cursor = |(output, partition, upto)| ((output, partition), Cursor { upto, needed: false });
+    let mut cursors: Cursors = cursors.into_iter().map(cursor).collect();
     let mut batches = Batches::new();
     for row in rows {
         let of = (row.output.clone(), row.partition.clone());
@@ -56,11 +67,16 @@ pub(super) fn restore(
         for (route, portion) in Portion::each(*id, meta) {
             let of = (route.output.clone(), route.partition.clone());
             let queue = by_output.get(&route.output);
+            let cursor = cursors.get_mut(&of);
+            let settled = cursor.is_some_and(|cursor| {
+                cursor.needed = true;
+                *id <= cursor.upto
+            });
             let (records, bytes) = (u64::from(portion.records()), portion.disk_bytes());
             let batch = batches.get_mut(&of).and_then(|of| of.range_mut(..=*id).next_back().map(|(_, batch)| batch));
             if let Some((_, portions)) = batch.filter(|(row, _)| *id <= row.last) {
                 portions.push(portion);
-            } else if cursors.get(&of).is_some_and(|upto| id <= upto) {
+            } else if settled {
                 continue;
             } else if let Some(queue) = queue {
                 queue.inner.lock().add(&route.partition, portion, now);
@@ -89,7 +105,15 @@ pub(super) fn restore(
             "records are kept for an output that is not configured; configure an output of this name to deliver them"
         );
     }
+    for of in batches.keys() {
+        if let Some(cursor) = cursors.get_mut(of) {
+            cursor.needed = true;
+        }
+    }
     restore_batches(batches, &by_output, ledger)?;
+    if recovery.quarantined.is_empty() {
+        forget_cursors(cursors, ledger);
+    }
     let positions = newest(positions.into_iter().chain(in_journal));
     shared.give_up(free);
     for queue in &queues {
@@ -125,6 +149,24 @@ fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledg
         queue.inner.lock().restore(Batch { row, portions: portions.into(), restored: true }, now);
     }
     Ok(())
+}
+
+/// Cursors that no chunk in the journal is held against any more: where records are kept apart by fields, partitions come and go without end. What
+/// comes later has higher ids, so it makes no difference whether there is a cursor; only what is found again may need it. So this
+/// is done where every chunk that is on the disk was found.
+fn forget_cursors(cursors: Cursors, ledger: &Ledger) {
+    let mut of_outputs: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+    for ((output, partition), _) in cursors.into_iter().filter(|(_, cursor)| !cursor.needed) {
+        of_outputs.entry(output).or_default().push(partition);
+    }
+    for (output, partitions) in of_outputs {
+        for some in partitions.chunks(CURSORS_AT_ONCE) {
+            if let Err(error) = ledger.shared.state.forget_cursors(&output, some) {
+                tracing::warn!(%output, %error, "cursors of partitions that are gone could not be removed; it is tried at the next start");
+                return;
+            }
+        }
+    }
 }
 
 /// For each source and key the position of the highest chunk.

@@ -681,6 +681,55 @@ async fn many_partitions_of_one_chunk_are_dropped_and_stay_dropped() {
     assert_eq!(bench.released(), [1]);
 }
 
+#[tokio::test]
+async fn cursors_of_partitions_that_are_gone_are_forgotten_and_those_of_found_chunks_kept() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(options("a"));
+    for (id, partition) in [(1, "gone"), (2, "found again"), (3, "in a batch")] {
+        bench.put(id, partition, 100, 1);
+    }
+    let batches = ready(&queue).await;
+    queue.settle(&batches[0]).unwrap();
+    queue.settle(&batches[1]).unwrap();
+    drop(queue);
+    // A crash before the journal had given the second one's place to something else.
+    lock(&bench.journal.0).retain(|id| *id != 2);
+
+    let mut bench = bench.again();
+    let queue = bench.queue(options("a"));
+    let cursors = |bench: &Bench| {
+        let cursors = bench.ledger.shared.state.load().unwrap().cursors;
+        cursors.into_iter().map(|(_, partition, upto)| (partition.to_string(), upto.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(cursors(&bench), [("found again".to_owned(), 2), ("in a batch".to_owned(), 3)]);
+    assert_eq!(queue.records(), 1);
+    assert_eq!(bench.released(), [2]);
+    bench.put(4, "gone", 100, 1);
+    let (batches, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("in a batch", &[3]), ("gone", &[4])]));
+    queue.settle(&batches[0]).unwrap();
+    queue.settle(&batches[1]).unwrap();
+    drop(queue);
+    let bench = bench.again();
+    assert!(bench.queue(options("a")).is_empty());
+    assert_eq!(cursors(&bench), []);
+}
+
+#[tokio::test]
+async fn cursors_are_kept_where_the_journal_was_damaged() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(options("a"));
+    bench.put(1, "x", 100, 1);
+    let batch = queue.next_batch().await.unwrap();
+    queue.settle(&batch).unwrap();
+    drop(queue);
+    let bench = bench.again();
+    let damaged = crate::journal::Quarantined { id: None, meta: None, file: "f".into(), reason: String::new() };
+    let recovery = Recovery { quarantined: vec![damaged], ..Recovery::default() };
+    bench.ledger.restore(&recovery, vec![options("a")]).unwrap();
+    assert_eq!(bench.ledger.shared.state.load().unwrap().cursors.len(), 1);
+}
+
 fn in_order(output: &str) -> QueueOptions {
     QueueOptions { in_order: true, ..options(output) }
 }

@@ -50,14 +50,14 @@ impl Partitioning {
     /// The routes of a chunk to an output that is partitioned so: one for each partition that it has records of, in the order in which
     /// these begin.
     pub fn routes(&self, output: &Arc<str>, chunk: &Chunk) -> Vec<Route> {
-        let mut groups = self.groups(chunk);
+        let groups = self.groups(chunk);
         let whole = groups.len() == 1;
         let route = |(partition, records): (Arc<str>, Option<RecordSet>)| Route {
             output: output.clone(),
             partition,
             part: records.filter(|_| !whole).map(|records| chunk.part(records)),
         };
-        groups.drain(..).map(route).collect()
+        groups.into_iter().map(route).collect()
     }
     /// Whether a record's body matters.
     pub fn has_fields(&self) -> bool {

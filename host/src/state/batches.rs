@@ -87,6 +87,16 @@ impl Inner {
         })
     }
 
+    pub(super) fn forget_cursors(&self, output: &str, partitions: &[Arc<str>]) -> Result<Flushed<()>, StateError> {
+        self.change(|_, _| {
+            let mut writes = Writes::new();
+            for partition in partitions {
+                writes.push((Table::Cursors, rows::key(output, partition.as_bytes())?, None));
+            }
+            Ok((writes, ()))
+        })
+    }
+
     pub(super) fn settle_batch(
         &self,
         output: &str,

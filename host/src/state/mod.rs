@@ -195,6 +195,13 @@ impl State {
     ) -> Result<Flushed<()>, StateError> {
         self.inner.skip_chunks(output, cursors, positions)
     }
+    /// Forgets partitions' cursors: for partitions of which no chunk is in the journal, not even a settled one.
+    ///
+    /// # Errors
+    /// As [`State::close_batch`].
+    pub fn forget_cursors(&self, output: &str, partitions: &[Arc<str>]) -> Result<Flushed<()>, StateError> {
+        self.inner.forget_cursors(output, partitions)
+    }
     /// Ends a batch: its row, its sequence bindings and its progress go in one transaction.
     ///
     /// # Errors
