@@ -193,7 +193,7 @@ impl Batch {
 impl Inner {
     fn read(&self, n: usize) -> Result<Chunk, ReadError> {
         match self.portions.get(n) {
-            Some(portion) => self.journal.read(portion.id).map(|chunk| portion.of(chunk)),
+            Some(portion) => self.journal.read_portion(portion),
             // Callers count by `portions`; an id that never is says the same as a chunk that is gone.
             None => Err(ReadError::Missing(ChunkId(u64::MAX))),
         }

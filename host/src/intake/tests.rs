@@ -109,7 +109,7 @@ async fn bodies(house: &House, queue: &Queue) -> Vec<(String, Vec<String>)> {
         let batch = queue.next_batch().await.unwrap();
         let mut bodies = Vec::new();
         for portion in batch.portions.iter() {
-            let chunk = portion.of(house.journal.read(portion.id).unwrap());
+            let chunk = house.journal.read_portion(portion).unwrap();
             bodies.extend(chunk.iter().map(|record| String::from_utf8(record.body.to_vec()).unwrap()));
         }
         assert_eq!(batch.row.bytes, bodies.iter().map(|body| body.len() as u64).sum::<u64>());

@@ -138,8 +138,8 @@ impl Ending {
             Dead::Some(records) => Some(records.iter().peekable()),
         };
         for portion in portions.iter() {
-            let chunk = match self.journal.read(portion.id) {
-                Ok(chunk) => portion.of(chunk),
+            let chunk = match self.journal.read_portion(portion) {
+                Ok(chunk) => chunk,
                 // Damaged on disk and set aside: the others go on. Numbers stay those of the attempt.
                 Err(ReadError::Missing(_) | ReadError::Corrupt { .. }) => {
                     number += u64::from(portion.records());

@@ -117,6 +117,7 @@ impl Bench {
                 records,
                 first_ns: meta.first_ns,
                 last_ns: meta.last_ns,
+                crc: 0,
             });
         }
         self.commit(id, meta);
@@ -954,7 +955,7 @@ impl Bench {
         for (number, route) in (0..).zip(&mut meta.routes).filter(|_| to.len() > 1) {
             let records = RecordSet::of([number]).unwrap();
             let now = meta.arrival_ns;
-            route.part = Some(Part { records, body_bytes: bytes, first_ns: now, last_ns: now });
+            route.part = Some(Part { records, body_bytes: bytes, first_ns: now, last_ns: now, crc: 0 });
         }
         self.commit(id, meta);
     }

@@ -14,7 +14,7 @@
 //! | 32 | 8 | earliest record time |
 //! | 40 | 8 | latest record time |
 //! | 48 | … | tag, a UTF-8 text |
-//! | | 4 | number of routes, then of each: output and partition, two UTF-8 texts; in version 2 also which records, a text as in [`super::record_set`], empty for all of them; where it is not empty also three numbers of 8 bytes, bytes of their bodies, earliest and latest record time |
+//! | | 4 | number of routes, then of each: output and partition, two UTF-8 texts; in version 2 also which records, a text as in [`super::record_set`], empty for all of them; where it is not empty also three numbers of 8 bytes, bytes of their bodies, earliest and latest record time, and 4 bytes, CRC-32C of columns and bodies that a chunk of these records alone has |
 //! | | 4 | number of positions, then of each: source and key, two UTF-8 texts, and the value, a text of any bytes |
 //! | | 4 | CRC-32C of the header up to here |
 //!
@@ -89,7 +89,7 @@ fn version(meta: &ChunkMeta) -> u16 {
 /// Length of the header that [`write_header`] gives.
 pub(super) fn header_bytes(meta: &ChunkMeta) -> usize {
     let parts = version(meta) != VERSION_OF_WHOLES;
-    let part_bytes = |part: Option<&Part>| 4 + part.map_or(0, |part| part.records.as_bytes().len() + 24);
+    let part_bytes = |part: Option<&Part>| 4 + part.map_or(0, |part| part.records.as_bytes().len() + 28);
     let route_bytes = |route: &Route| {
         8 + route.output.len() + route.partition.len() + if parts { part_bytes(route.part.as_ref()) } else { 0 }
     };
@@ -156,6 +156,19 @@ fn put_part(out: &mut Vec<u8>, part: Option<&Part>) {
     out.extend_from_slice(&part.body_bytes.to_le_bytes());
     out.extend_from_slice(&part.first_ns.to_le_bytes());
     out.extend_from_slice(&part.last_ns.to_le_bytes());
+    out.extend_from_slice(&part.crc.to_le_bytes());
+}
+
+/// Bytes up to the header's length.
+pub(super) const START_BYTES: usize = 12;
+
+/// What must be known to find the columns, where the header was verified before: whether all records have one time, and the header's length.
+pub(super) fn read_start(bytes: &[u8]) -> Option<(bool, usize)> {
+    let mut start = Reader(bytes);
+    let magic = start.u32("magic").ok()?;
+    let [_, _, _, times] = start.array("version").ok()?;
+    let length = start.u32("header length").ok()?;
+    (magic == MAGIC).then_some((times == 1, length as usize))
 }
 
 /// Reads and verifies the header at the beginning of `bytes`.
@@ -290,7 +303,8 @@ impl<'a> Reader<'a> {
         }
         let records = RecordSet::decode(set, records).ok_or(ChunkError::Field(WHAT))?;
         let body_bytes = u64::from_le_bytes(self.array(WHAT)?);
-        Ok(Some(Part { records, body_bytes, first_ns: self.i64(WHAT)?, last_ns: self.i64(WHAT)? }))
+        let (first_ns, last_ns) = (self.i64(WHAT)?, self.i64(WHAT)?);
+        Ok(Some(Part { records, body_bytes, first_ns, last_ns, crc: self.u32(WHAT)? }))
     }
     fn list<T>(
         &mut self,

@@ -19,6 +19,8 @@ pub struct Part {
     pub first_ns: i64,
     /// Latest record time.
     pub last_ns: i64,
+    /// CRC-32C of the columns and bodies that a chunk of these records alone has: so they can be read, and trusted, without the rest.
+    pub crc: u32,
 }
 
 /// A chunk, or the part of it that one of its routes takes. Cheap to clone.
@@ -75,7 +77,8 @@ impl Portion {
     fn route(&self) -> Option<&Route> {
         self.meta.routes.get(self.route as usize)
     }
-    fn part(&self) -> Option<&Part> {
+    /// Which records of the chunk; none is all.
+    pub(crate) fn part(&self) -> Option<&Part> {
         self.route()?.part.as_ref()
     }
 }
@@ -93,7 +96,7 @@ impl ChunkMeta {
             }
             Some((route, part)) => {
                 let each = if one_time { 5 } else { 13 };
-                let place = route.output.len() + route.partition.len() + part.records.as_bytes().len() + 36;
+                let place = route.output.len() + route.partition.len() + part.records.as_bytes().len() + 40;
                 part.body_bytes + each * u64::from(part.records.count()) + place as u64
             }
         }

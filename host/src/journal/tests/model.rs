@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{RecordSet, Route};
+use crate::record::{Portion, RecordSet, Route};
 
 /// Cases to run; `WHARF_JOURNAL_MODEL_CASES` asks for more.
 fn cases() -> u32 {
@@ -115,6 +115,9 @@ fn run(steps: Vec<Step>) {
     }
     for (id, chunk) in &model {
         assert_eq!(journal.read(ChunkId(*id)).unwrap(), *chunk);
+        for (_, portion) in Portion::each(ChunkId(*id), chunk.meta()) {
+            assert_eq!(journal.read_portion(&portion).unwrap().meta().body_bytes, portion.body_bytes());
+        }
     }
     settle(&journal);
     let usage = journal.usage();
