@@ -60,7 +60,7 @@ fn faults_of_the_file_and_of_its_plugins_end_with_78() {
         shown.contains(":9:15: outputs.archive.config: unknown key \"bukcet\"; did you mean \"bucket\"?"),
         "{shown}"
     );
-    assert!(shown.ends_with("wharf: 3 faults in the configuration\n"), "{shown}");
+    assert!(shown.ends_with("wharf: 2 faults in the configuration\n"), "{shown}");
 }
 
 #[test]
@@ -108,7 +108,67 @@ fn dead_letters_are_listed_shown_replayed_and_purged() {
     assert!(call(&["purge", "--all"]).starts_with("1 file removed\n"));
     assert_eq!(call(&["list"]).lines().count(), 2);
 
+    // What was handed over is there, but not for a second replay, nor to be purged.
+    for command in ["replay", "purge"] {
+        let ended = wharf(&["dead-letter", command, "--batch", &a, "-c", file.as_str()]);
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(text(&ended.stderr).contains(&format!("batch {a} waits for its replay already")));
+    }
+
     let ended = wharf(&["dead-letter", "show", "--data-dir", "/no/such/directory"]);
     assert_eq!(ended.status.code(), Some(1));
     assert!(text(&ended.stderr).contains("the data directory /no/such/directory cannot be read"));
+}
+
+#[test]
+fn an_output_or_a_batch_that_is_not_there_is_an_error_and_not_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("data/dead-letters/gone")).unwrap();
+    let file = write(folder.path(), GOOD);
+    let data = folder.path().join("data").display().to_string();
+    let absent = "ab".repeat(16);
+    for command in ["list", "show", "replay", "purge"] {
+        let call = |arguments: &[&str]| {
+            let ended = wharf(&[&["dead-letter", command], arguments].concat());
+            (ended.status.code(), text(&ended.stderr))
+        };
+        let (code, said) = call(&["-c", &file, "--output", "archiv"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("there is no output \"archiv\"") && said.contains("known are: archive, gone"), "{said}");
+        let (code, said) = call(&["--data-dir", &data, "--output", "archive"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("known are: gone"), "{said}");
+        // One that is configured, and one that had some: there is nothing to do.
+        for known in [["-c", &file, "--output", "archive"], ["--data-dir", &data, "--output", "gone"]] {
+            assert_eq!(call(&known), (Some(0), String::new()));
+        }
+        let (code, said) = call(&["-c", &file, "--batch", &absent]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("there is no batch {absent} among the dead letters")), "{said}");
+        for wrong in [["--batch", "zz"], ["--output", "a/b"]] {
+            let (code, said) = call(&[&["-c", file.as_str()], wrong.as_slice()].concat());
+            assert_eq!(code, Some(2), "{said}");
+            assert!(said.contains(&format!("invalid value '{}' for '{}", wrong[1], wrong[0])), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let aws = "aws: { region: us-east-1, endpoint: \"http://127.0.0.1:9\" }\n";
+    let file = write(folder.path(), &format!("{aws}{GOOD}"));
+    // The standard input is at its end, so this ends by itself.
+    let ended = wharf(&["run", "-c", &file]);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    let mut seen = 0;
+    for entry in walkdir::WalkDir::new(folder.path().join("data")) {
+        let entry = entry.unwrap();
+        let wanted = if entry.file_type().is_dir() { 0o700 } else { 0o600 };
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, wanted, "{} has mode {mode:o}", entry.path().display());
+        seen += 1;
+    }
+    assert!(seen > 5, "only {seen} files and folders");
 }

@@ -21,6 +21,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let [wharf, bench] = built.as_slice() else { anyhow::bail!("cargo built {built:?} instead of two binaries") };
     show::step(3, 3, "Measuring");
     let mut command = Command::new(bench);
-    command.current_dir(repository()).arg("--wharf").arg(wharf).args(&options.arguments);
+    command.current_dir(repository()?).arg("--wharf").arg(wharf).args(&options.arguments);
     run_command(&mut command, "the benchmark")
 }

@@ -27,7 +27,7 @@ pub fn binaries(names: &[&str], profile: Profile) -> anyhow::Result<Vec<PathBuf>
     let packages = packages_below(names).unwrap_or(500);
     let mut progress = Progress::new(packages, "building (the first time takes some minutes)");
     progress.message("starting cargo");
-    let mut command = cargo();
+    let mut command = cargo()?;
     // `--workspace` gives dependencies the features that `cargo test --workspace` gives them: nothing is built twice.
     command.args(["build", "--workspace", "--quiet", "--message-format=json-render-diagnostics"]);
     command.args(names.iter().flat_map(|name| ["--bin", name]));
@@ -73,7 +73,8 @@ pub fn binaries(names: &[&str], profile: Profile) -> anyhow::Result<Vec<PathBuf>
 
 /// How many packages a build of these needs: what the progress bar goes up to.
 fn packages_below(names: &[&str]) -> Option<u64> {
-    let output = cargo().args(["metadata", "--format-version=1", "--quiet"]).stderr(Stdio::null()).output().ok()?;
+    let output =
+        cargo().ok()?.args(["metadata", "--format-version=1", "--quiet"]).stderr(Stdio::null()).output().ok()?;
     let metadata: Value = serde_json::from_slice(&output.stdout).ok()?;
     let nodes = metadata["resolve"]["nodes"].as_array()?;
     let needs: HashMap<&str, Vec<&str>> = nodes
@@ -99,8 +100,8 @@ fn packages_below(names: &[&str]) -> Option<u64> {
 /// `cargo xtask build-plugins`
 pub fn plugins() -> anyhow::Result<()> {
     crate::setup::for_building()?;
-    let target = tools::target_folder();
-    let built = wharf_guest_build::build_all(&repository(), &target.join("components"), &target.join("guests"))?;
+    let target = tools::target_folder()?;
+    let built = wharf_guest_build::build_all(&repository()?, &target.join("components"), &target.join("guests"))?;
     for component in built {
         println!("{}", component.display());
     }

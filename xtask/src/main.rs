@@ -56,16 +56,16 @@ fn main() -> ExitCode {
 }
 
 /// cargo, in the repository.
-fn cargo() -> Command {
+fn cargo() -> anyhow::Result<Command> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(repository());
+    cargo.current_dir(repository()?);
     // What this cargo was told about its own package is nobody else's business.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR" {
             cargo.env_remove(name);
         }
     }
-    cargo
+    Ok(cargo)
 }
 
 /// Runs a command to its end, with its output on the terminal.
@@ -76,5 +76,6 @@ fn run(command: &mut Command, what: &str) -> anyhow::Result<()> {
 }
 
 fn ci() -> anyhow::Result<()> {
-    run(Command::new("bash").arg(repository().join(".ci/run")).current_dir(repository()), "what CI runs")
+    let repository = repository()?;
+    run(Command::new("bash").arg(repository.join(".ci/run")).current_dir(repository), "what CI runs")
 }

@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let built = build::binaries(&["wharf"], build::Profile::Development)?;
     let binary = built.first().context("cargo built no binary")?;
 
-    let skipped = tools::tools_folder().join("skipped.txt");
+    let skipped = tools::tools_folder()?.join("skipped.txt");
     let _ = std::fs::remove_file(&skipped);
     let result = tests(options, binary, &skipped);
 
@@ -43,18 +43,18 @@ fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()>
     show::step(3, 5, "Tests of the workspace");
     // The same selection of packages as in the last step, so that dependencies have the same features and are built once.
     crate::run(
-        with_filters(cargo().args(["test", "--workspace", "--exclude", "wharf-e2e"]), options),
+        with_filters(cargo()?.args(["test", "--workspace", "--exclude", "wharf-e2e"]), options),
         "tests of the workspace",
     )?;
 
     show::step(4, 5, "Tests of the components, natively");
-    let target = tools::target_folder().join("guests-native");
-    let mut guests = cargo();
-    guests.current_dir(repository().join("guest-plugins")).args(["test", "--locked", "--target-dir"]).arg(target);
+    let target = tools::target_folder()?.join("guests-native");
+    let mut guests = cargo()?;
+    guests.current_dir(repository()?.join("guest-plugins")).args(["test", "--locked", "--target-dir"]).arg(target);
     crate::run(with_filters(&mut guests, options), "tests of the components")?;
 
     show::step(5, 5, "End to end: the real binary, real servers, kills, power cuts, faults");
-    let mut whole = cargo();
+    let mut whole = cargo()?;
     whole
         .args(["test", "--workspace", "--test", "e2e"])
         .env("WHARF_BIN", binary)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use wharf_plugin::units::{Size, Time};
 
 /// Writes each batch as one object into an Amazon S3 bucket, or into what speaks like S3.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -61,8 +62,9 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("examples" = ["none", "gzip", "zstd"]))]
     pub compression: Option<String>,
-    /// Level of the compression: gzip 1 to 9, zstd 1 to 19. Default: 3.
+    /// Level of the compression: gzip 1 to 9 (default 2), zstd 1 to 19 (default 3).
     #[serde(default)]
+    #[schemars(range(min = 1, max = 19))]
     pub compression_level: Option<i32>,
 
     /// `Content-Type`. Default: `application/x-ndjson`, or `text/plain` with `format: text`.
@@ -73,9 +75,11 @@ pub struct Config {
     pub content_encoding: Option<String>,
     /// Storage class, such as `STANDARD_IA` or `GLACIER_IR`. Default: the bucket's.
     #[serde(default)]
+    #[schemars(extend("examples" = ["STANDARD", "STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR"]))]
     pub storage_class: Option<String>,
     /// Canned ACL, such as `bucket-owner-full-control`.
     #[serde(default)]
+    #[schemars(extend("examples" = ["private", "bucket-owner-full-control"]))]
     pub acl: Option<String>,
     /// Grants of the object's ACL. Not together with `acl`.
     #[serde(default)]
@@ -87,10 +91,10 @@ pub struct Config {
     /// The KMS key: its id, ARN or alias. Makes `server_side_encryption` `aws:kms` where that is not given.
     #[serde(default)]
     pub kms_key_id: Option<String>,
-    /// Use an S3 Bucket Key, which calls KMS less often.
+    /// Use an S3 Bucket Key, which calls KMS less often. With `server_side_encryption: aws:kms`.
     #[serde(default)]
     pub bucket_key: Option<bool>,
-    /// Tags of each object, at most 10.
+    /// Tags of each object, at most 10: names of 1 to 128 characters, values of up to 256.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// User metadata of each object (`x-amz-meta-…`), at most 2 KB. `wharf-batch` is Wharf's own.
@@ -100,7 +104,7 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("examples" = ["crc32c", "crc32", "crc64nvme", "sha1", "sha256"]))]
     pub checksum: Option<String>,
-    /// Account id that has to own the bucket: S3 refuses the write (403) otherwise.
+    /// Account id (12 digits, in quotes) that has to own the bucket: S3 refuses the write (403) otherwise.
     #[serde(default)]
     pub expected_bucket_owner: Option<String>,
 
@@ -116,24 +120,13 @@ pub struct Config {
     pub total_file_size: Option<Size>,
     /// Default for `batch.max_age`, under Fluent Bit's name: `10m`, or a number of seconds. Default: 10m.
     #[serde(default)]
-    pub upload_timeout: Option<Size>,
-}
-
-/// A number, or a text with a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum Size {
-    /// A plain number.
-    Number(u64),
-    /// With a unit.
-    Text(String),
+    pub upload_timeout: Option<Time>,
 }
 
 /// A name, or `false` for none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
+#[serde(untagged, expecting = "expected the name of a key, or false")]
+#[schemars(inline, extend("x-expected" = "the name of a key, or false"))]
 pub enum NameOrFalse {
     /// `false`.
     Flag(bool),

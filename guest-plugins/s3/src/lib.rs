@@ -20,7 +20,6 @@ mod settings;
 mod single;
 mod sweep;
 mod template;
-mod units;
 mod world;
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
-//! Where objects go, and what they are like.
+//! Where objects go, and what they are like. What S3 alone would refuse, and hours later, is refused here: one file a theme.
+
+mod access;
+mod bucket;
+mod encryption;
+mod labels;
+mod texts;
 
 use wharf_plugin::s3::Attributes;
 
-use crate::config::{Config, Grants};
+use crate::config::Config;
 use crate::settings::{Faults, Format};
 
 /// The metadata by which an object is recognised as this batch's.
@@ -37,13 +43,12 @@ impl Target {
 
 /// Reads the options that say where objects go and what they are like.
 pub fn target(config: &Config, format: Format, faults: &mut Faults) -> Target {
-    check_bucket(&config.bucket, faults);
-    check_encryption(config, faults);
-    check_labels(config, faults);
+    bucket::check(&config.bucket, faults);
+    texts::check(config, faults);
+    access::check(config, faults);
+    encryption::check(config, faults);
+    labels::check(config, faults);
     let grants = config.grants.clone().unwrap_or_default();
-    if config.acl.is_some() && grants != Grants::default() {
-        faults.add("grants", "S3 takes either `acl` or `grants`, not both");
-    }
     let content_type = match format {
         Format::JsonLines => "application/x-ndjson",
         Format::Text => "text/plain",
@@ -53,91 +58,24 @@ pub fn target(config: &Config, format: Format, faults: &mut Faults) -> Target {
         bucket: config.bucket.clone(),
         conditional: config.conditional_write.unwrap_or(true),
         attributes: Attributes {
-            content_type: given(config.content_type.clone().or_else(|| Some(content_type.into()))),
-            content_encoding: given(config.content_encoding.clone().or(compression)),
-            storage_class: given(config.storage_class.clone()),
-            acl: given(config.acl.clone()),
-            grant_full_control: given(grants.full_control),
-            grant_read: given(grants.read),
-            grant_read_acp: given(grants.read_acp),
-            grant_write_acp: given(grants.write_acp),
-            server_side_encryption: given(config.server_side_encryption.clone())
-                .or_else(|| config.kms_key_id.as_ref().map(|_| "aws:kms".into())),
-            kms_key_id: given(config.kms_key_id.clone()),
+            content_type: config.content_type.clone().or_else(|| Some(content_type.into())),
+            // An empty one sends none.
+            content_encoding: config.content_encoding.clone().or(compression).filter(|name| !name.is_empty()),
+            storage_class: config.storage_class.clone(),
+            acl: config.acl.clone(),
+            grant_full_control: grants.full_control,
+            grant_read: grants.read,
+            grant_read_acp: grants.read_acp,
+            grant_write_acp: grants.write_acp,
+            server_side_encryption: encryption::algorithm(config).map(str::to_owned),
+            kms_key_id: config.kms_key_id.clone(),
             bucket_key: config.bucket_key,
             tags: config.tags.clone().into_iter().collect(),
             metadata: config.metadata.clone().into_iter().collect(),
             checksum: faults
                 .one_of("checksum", config.checksum.as_deref(), &["crc32c", "crc32", "crc64nvme", "sha1", "sha256"])
                 .into(),
-            expected_bucket_owner: given(config.expected_bucket_owner.clone()),
+            expected_bucket_owner: config.expected_bucket_owner.clone(),
         },
-    }
-}
-
-/// An empty text is how a configuration made from variables leaves an option out.
-fn given(value: Option<String>) -> Option<String> {
-    value.filter(|value| !value.is_empty())
-}
-
-fn check_bucket(bucket: &str, faults: &mut Faults) {
-    let fault = if bucket.is_empty() {
-        "the bucket has no name"
-    } else if bucket.contains("://") || (bucket.contains('/') && !bucket.starts_with("arn:")) {
-        "write the bucket's bare name, without `s3://` and without a path: the path belongs to `key_format`"
-    } else if bucket.contains('$') || bucket.contains('%') {
-        "the bucket's name is taken as it is: only `key_format` knows `$TAG` and the like"
-    } else if bucket.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "the bucket's name has a blank"
-    } else {
-        return;
-    };
-    faults.add("bucket", fault);
-}
-
-fn check_encryption(config: &Config, faults: &mut Faults) {
-    let by_kms = match config.server_side_encryption.as_deref() {
-        Some("") | None => config.kms_key_id.is_some(),
-        Some(other) => {
-            matches!(
-                faults.one_of("server_side_encryption", Some(other), &["AES256", "aws:kms", "aws:kms:dsse"]),
-                "aws:kms" | "aws:kms:dsse"
-            )
-        }
-    };
-    if config.kms_key_id.is_some() && !by_kms {
-        faults.add("kms_key_id", "it has no effect with `server_side_encryption: AES256`: write `aws:kms`");
-    }
-    if config.bucket_key == Some(true) && config.server_side_encryption.as_deref() == Some("AES256") {
-        faults.add("bucket_key", "it has no effect with `server_side_encryption: AES256`: write `aws:kms`");
-    }
-}
-
-/// S3's limits: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html> and `UsingMetadata.html`.
-fn check_labels(config: &Config, faults: &mut Faults) {
-    if config.tags.len() > 10 {
-        faults.add("tags", format!("{} tags: S3 takes 10 for an object", config.tags.len()));
-    }
-    for (name, value) in &config.tags {
-        if name.is_empty() || name.chars().count() > 128 || value.chars().count() > 256 {
-            faults.add("tags", format!("`{name}`: S3 takes names of 1 to 128 and values of up to 256 characters"));
-        }
-    }
-    let mut bytes = BATCH_METADATA.len() + 32;
-    for (name, value) in &config.metadata {
-        bytes += name.len() + value.len();
-        if name.eq_ignore_ascii_case(BATCH_METADATA) {
-            faults.add("metadata", format!("`{name}` is Wharf's own: by it an object is recognised as a batch's"));
-        } else if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
-            faults.add("metadata", format!("`{name}` is no name of a header: write letters, digits, `-`, `_` and `.`"));
-        } else if !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-            faults.add(
-                "metadata",
-                format!("the value of `{name}` goes into a header, so it may have visible ASCII characters only"),
-            );
-        }
-    }
-    if bytes > 2048 {
-        faults.add("metadata", format!("{bytes} bytes with Wharf's own: S3 takes 2048"));
     }
 }

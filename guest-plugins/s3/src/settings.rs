@@ -1,12 +1,13 @@
 //! The configuration, understood: every fault at once, and what the rest of the plugin works with.
 
 use jiff::tz::TimeZone;
+use wharf_plugin::units::Size;
 use wharf_plugin::{ConfigFault, Encoding, PartitionKey, Plan, s3};
 
-use crate::config::{Config, NameOrFalse, Size};
+use crate::config::{Config, NameOrFalse};
+use crate::names;
 use crate::object::{self, Target};
 use crate::template::{self, Template};
-use crate::{names, units};
 
 const DEFAULT_KEY_FORMAT: &str = "/wharf-logs/$TAG/%Y/%m/%d/%H/%M/%S-$UUID";
 const MIB: u64 = 1 << 20;
@@ -72,6 +73,11 @@ impl Faults {
         self.0.push(ConfigFault::of(option, message));
     }
 
+    /// Adds one of something inside an option.
+    pub fn add_at(&mut self, steps: &[&str], message: impl Into<String>) {
+        self.0.push(ConfigFault::at(steps, message));
+    }
+
     /// The value, or the fault noted and a stand-in, so that the rest can be checked as well.
     fn note<T>(&mut self, option: &str, result: Result<T, String>, stand_in: T) -> T {
         result.unwrap_or_else(|message| {
@@ -80,10 +86,14 @@ impl Faults {
         })
     }
 
-    /// One of some names.
+    /// One of some names; the first where nothing is given.
     pub fn one_of<'a>(&mut self, option: &str, value: Option<&'a str>, known: &[&'a str]) -> &'a str {
         let default = known.first().copied().unwrap_or_default();
         let value = value.unwrap_or(default);
+        if value.is_empty() {
+            self.add(option, format!("it is empty: write {}, or leave it out", listed(known)));
+            return default;
+        }
         if !known.contains(&value) {
             self.add(option, format!("`{value}` is not known: write {}", listed(known)));
             return default;
@@ -92,6 +102,7 @@ impl Faults {
     }
 }
 
+/// `a`, `b` or `c`, in backquotes.
 fn listed(names: &[&str]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -113,11 +124,7 @@ impl Settings {
         let (encoding, format) = encoding(&config, it);
         let (threshold, part_size) = sizes(&config, it);
         let max_bytes = size(it, "total_file_size", config.total_file_size.as_ref(), DEFAULT_MAX_BYTES);
-        let max_age_ms = match &config.upload_timeout {
-            None => DEFAULT_MAX_AGE_MS,
-            Some(Size::Number(seconds)) => seconds.saturating_mul(1000),
-            Some(Size::Text(text)) => it.note("upload_timeout", units::milliseconds(text), DEFAULT_MAX_AGE_MS),
-        };
+        let max_age_ms = max_age(&config, it);
         let numbered = key.as_ref().is_none_or(Template::uses_index);
         let index_scope = match it.one_of("index_scope", config.index_scope.as_deref(), &["output", "key"]) {
             "key" => IndexScope::Key,
@@ -232,6 +239,9 @@ fn encoding(config: &Config, faults: &mut Faults) -> (Encoding, Format) {
             }
         }
     };
+    if config.log_key.as_deref() == Some("") {
+        faults.add("log_key", "it is empty: write the name of a key, or leave it out");
+    }
     if config.log_key.is_some() && given == Some("json_lines") {
         faults.add("log_key", "it writes the bare value of one key, which is no line of JSON: write `format: text`, or leave `format` out");
     }
@@ -246,6 +256,13 @@ fn encoding(config: &Config, faults: &mut Faults) -> (Encoding, Format) {
     };
     const DATE_FORMATS: [&str; 6] = ["iso8601", "iso8601_nanos", "double", "epoch", "epoch_ms", "java_sql_timestamp"];
     let date_format = faults.one_of("date_format", config.date_format.as_deref(), &DATE_FORMATS);
+    if matches!(config.date_key, Some(NameOrFalse::Flag(false)))
+        && config.date_format.is_some()
+        && format != Format::Text
+    {
+        faults
+            .add("date_format", "it has no effect with `date_key: false`, which writes no time: leave one of them out");
+    }
     if format == Format::Text {
         for (given, option) in [(config.date_key.is_some(), "date_key"), (config.date_format.is_some(), "date_format")]
         {
@@ -291,13 +308,26 @@ fn compression(config: &Config, faults: &mut Faults) -> (&'static str, Option<i3
 fn size(faults: &mut Faults, option: &str, given: Option<&Size>, default: u64) -> u64 {
     let bytes = match given {
         None => default,
-        Some(Size::Number(bytes)) => *bytes,
-        Some(Size::Text(text)) => faults.note(option, units::bytes(text), default),
+        Some(size) => faults.note(option, size.bytes(), default),
     };
     if bytes == 0 {
         faults.add(option, "0 bytes: no batch could be made");
     }
     bytes
+}
+
+/// The host adds ages to the present: ten years are what it takes elsewhere too.
+const LONGEST_AGE_MS: u64 = 3650 * 24 * 3_600_000;
+
+fn max_age(config: &Config, faults: &mut Faults) -> u64 {
+    let Some(given) = &config.upload_timeout else { return DEFAULT_MAX_AGE_MS };
+    let age = faults.note("upload_timeout", given.milliseconds(), DEFAULT_MAX_AGE_MS);
+    if age == 0 {
+        faults.add("upload_timeout", "0: no batch could wait for its second record; write a time such as `10m`");
+    } else if age > LONGEST_AGE_MS {
+        faults.add("upload_timeout", "it is longer than ten years; write a time such as `10m`");
+    }
+    age
 }
 
 fn sizes(config: &Config, faults: &mut Faults) -> (u64, u64) {

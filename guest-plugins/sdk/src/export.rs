@@ -50,6 +50,7 @@ pub mod __private {
     use std::cell::RefCell;
     use std::thread::LocalKey;
 
+    use serde::de::DeserializeOwned;
     use serde_json::Value;
 
     use crate::{Batch, ConfigFault, Context, Failure, Output, PartitionKey, Plan, Report, schema};
@@ -92,12 +93,38 @@ pub mod __private {
 
     /// A configuration's text, with other names put right.
     pub fn read<T: Output>(config: &str) -> Result<T::Config, Vec<ConfigFault>> {
-        let whole = |error: serde_json::Error| {
-            vec![ConfigFault { path: String::new(), message: format!("the configuration cannot be read: {error}") }]
-        };
-        let mut value: Value = serde_json::from_str(config).map_err(whole)?;
+        let mut value: Value = serde_json::from_str(config).map_err(|error| vec![whole(&error.to_string())])?;
         schema::resolve_aliases(&mut value, T::ALIASES)?;
-        serde_json::from_value(value).map_err(whole)
+        serde_json::from_value(value.clone()).map_err(|error| unreadable::<T::Config>(value, error.to_string()))
+    }
+
+    fn whole(error: &str) -> ConfigFault {
+        ConfigFault { path: String::new(), message: format!("the configuration cannot be read: {error}") }
+    }
+
+    /// Which options cannot be read. What reads them says only what is wrong, and only the first time: so each option is tried for being the
+    /// one without which another complaint comes, or none.
+    fn unreadable<C: DeserializeOwned>(mut config: Value, mut error: String) -> Vec<ConfigFault> {
+        let complaint = |config: Value| serde_json::from_value::<C>(config).err().map(|error| error.to_string());
+        let without = |config: &Value, option: &str| {
+            let mut config = config.clone();
+            config.as_object_mut().map(|map| map.remove(option));
+            config
+        };
+        let mut faults = Vec::new();
+        loop {
+            let options: Vec<String> = config.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+            let culprit =
+                options.into_iter().find(|option| complaint(without(&config, option)).as_ref() != Some(&error));
+            let Some(option) = culprit else { break };
+            faults.push(ConfigFault::of(&option, format!("it cannot be read: {error}")));
+            config = without(&config, &option);
+            match complaint(config.clone()) {
+                Some(next) => error = next,
+                None => break,
+            }
+        }
+        if faults.is_empty() { vec![whole(&error)] } else { faults }
     }
 
     pub fn deliver<T: Output>(slot: &'static LocalKey<Slot<T>>, batch: &WitBatch) -> Result<WitReport, WitFailure> {
@@ -166,6 +193,34 @@ pub mod __private {
         fn from(report: Report) -> Self {
             let rejection = |r: crate::Rejection| WitRejection { record: r.record, reason: r.reason };
             Self { rejected: report.rejected.into_iter().map(rejection).collect() }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use serde_json::json;
+
+        use super::*;
+
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code, reason = "it is only read into")]
+        struct Config {
+            bucket: String,
+            level: Option<i32>,
+            start: Option<u64>,
+        }
+
+        #[test]
+        fn each_option_that_cannot_be_read_is_named() {
+            let paths = |config: Value| {
+                let error = serde_json::from_value::<Config>(config.clone()).unwrap_err().to_string();
+                unreadable::<Config>(config, error).into_iter().map(|fault| fault.path).collect::<Vec<_>>()
+            };
+            assert_eq!(paths(json!({ "bucket": "b", "level": 99_999_999_999_u64 })), ["/level"]);
+            assert_eq!(paths(json!({ "bucket": "b", "level": "x", "start": -1 })), ["/level", "/start"]);
+            assert_eq!(paths(json!({ "bucket": 5, "start": 1 })), ["/bucket"], "that it is missing then is no news");
+            assert_eq!(paths(json!({ "start": 1 })), [""]);
         }
     }
 }

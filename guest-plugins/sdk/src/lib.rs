@@ -62,6 +62,7 @@ pub mod s3;
 pub mod schema;
 pub mod sequence;
 pub mod storage;
+pub mod units;
 
 pub use batch::{Batch, Body, Encoder, Encoding, Kind, Record, Records, Selection};
 pub use failure::{Failure, FailureKind, HostError};

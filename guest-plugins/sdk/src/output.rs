@@ -23,7 +23,8 @@ pub trait Output: Sized + 'static {
     fn schema() -> Value;
 
     /// Checks the configuration and says what the host has to know. Makes no calls but [`log`](crate::log) and
-    /// [`clock`](crate::clock): it also serves `wharf validate`.
+    /// [`clock`](crate::clock): it also serves `wharf validate`. Where the schema refuses a part of what is written, the rest of it is asked
+    /// about, so that all faults come at once.
     ///
     /// # Errors
     /// Everything that is wrong, all at once.
@@ -84,7 +85,8 @@ pub enum PartitionKey {
     Field(Vec<String>),
 }
 
-/// One thing wrong in the configuration.
+/// One thing wrong in the configuration. Name other options in backquotes in the message (`` `key_format` ``): where such an option could not
+/// be read, the host leaves a fault out that may only come of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFault {
     /// JSON Pointer into `config`, "" for the whole.
@@ -96,7 +98,13 @@ pub struct ConfigFault {
 impl ConfigFault {
     /// A fault of one top-level option.
     pub fn of(option: &str, message: impl Into<String>) -> Self {
-        Self { path: format!("/{option}"), message: message.into() }
+        Self::at(&[option], message)
+    }
+
+    /// A fault of something inside an option: `&["tags", "team"]`.
+    pub fn at(steps: &[&str], message: impl Into<String>) -> Self {
+        let escaped = steps.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")));
+        Self { path: escaped.collect(), message: message.into() }
     }
 }
 

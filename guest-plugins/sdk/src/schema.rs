@@ -8,7 +8,33 @@ use crate::ConfigFault;
 /// The schema of a type: doc comments become descriptions, `#[serde(deny_unknown_fields)]` closes it.
 #[must_use]
 pub fn of<T: JsonSchema>() -> Value {
-    schemars::schema_for!(T).to_value()
+    let mut schema = schemars::schema_for!(T).to_value();
+    bound(&mut schema);
+    schema
+}
+
+/// What a number's type can hold is a `format` in the derived schema, which is a remark. As a range it is checked, and has a place.
+fn bound(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let range: Option<(i64, i64)> = match map.get("format").and_then(Value::as_str) {
+                Some("int8") => Some((i8::MIN.into(), i8::MAX.into())),
+                Some("int16") => Some((i16::MIN.into(), i16::MAX.into())),
+                Some("int32") => Some((i32::MIN.into(), i32::MAX.into())),
+                Some("uint8") => Some((0, u8::MAX.into())),
+                Some("uint16") => Some((0, u16::MAX.into())),
+                Some("uint32") => Some((0, u32::MAX.into())),
+                _ => None,
+            };
+            if let Some((least, most)) = range {
+                map.entry("minimum").or_insert(least.into());
+                map.entry("maximum").or_insert(most.into());
+            }
+            map.values_mut().for_each(bound);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bound),
+        _ => {}
+    }
 }
 
 /// Adds other names, as properties with `x-alias-of`, and `x-elsewhere`.
@@ -60,6 +86,22 @@ pub fn resolve_aliases(config: &mut Value, aliases: &[(&str, &str)]) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_the_range_of_their_type() {
+        #[derive(JsonSchema)]
+        #[allow(dead_code, reason = "only its schema is wanted")]
+        struct Config {
+            level: Option<i32>,
+            /// A range of its own stays.
+            #[schemars(range(min = 1, max = 9))]
+            small: u32,
+        }
+        let schema = of::<Config>();
+        let range = |name: &str| (&schema["properties"][name]["minimum"], &schema["properties"][name]["maximum"]);
+        assert_eq!(range("level"), (&json!(-2_147_483_648_i64), &json!(2_147_483_647)));
+        assert_eq!(range("small"), (&json!(1), &json!(9)));
+    }
 
     const ALIASES: &[(&str, &str)] = &[("s3_key_format", "key_format"), ("key", "key_format")];
 

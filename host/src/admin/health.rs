@@ -56,6 +56,9 @@ pub struct OutputHealth {
     pub queue_records: u64,
     /// Its workers.
     pub workers: Vec<WorkerHealth>,
+    /// Batches that failed and wait for another try; none where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriesHealth>,
     /// How the last delivery that failed ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<LastFailure>,
@@ -68,6 +71,17 @@ pub struct WorkerHealth {
     pub worker: u32,
     /// Its state, as the metric `wharf_worker_state` has it.
     pub state: String,
+}
+
+/// Batches that wait for another try.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RetriesHealth {
+    /// How many.
+    pub batches: usize,
+    /// In how many seconds the first of them is tried.
+    pub next_in_seconds: f64,
+    /// How its last attempt ended.
+    pub reason: String,
 }
 
 /// A delivery that failed.

@@ -7,14 +7,14 @@
 mod health;
 mod server;
 
-pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, WorkerHealth};
+pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, WorkerHealth};
 pub use server::{AdminError, AdminServer, serve};
 
 /// What the admin server shows.
 pub trait Status: Send + Sync + 'static {
     /// How everything is.
     fn health(&self) -> Health;
-    /// Whether records are taken in: recovery is done, sources run, the journal can be written, nothing is stopping.
+    /// Whether records are taken in: recovery is done, sources run, the journal can be written, no queue is full, nothing is stopping.
     ///
     /// # Errors
     /// Why not, for a person.

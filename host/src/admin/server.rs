@@ -133,7 +133,7 @@ mod tests {
     use axum::http::Request;
     use tower::ServiceExt;
 
-    use super::super::{Health, JournalHealth, OutputHealth, Phase, WorkerHealth};
+    use super::super::{Health, JournalHealth, OutputHealth, Phase, RetriesHealth, WorkerHealth};
     use super::*;
 
     struct Fixed {
@@ -154,7 +154,12 @@ mod tests {
                     oldest_undelivered_seconds: Some(3.0),
                     queue_bytes: 10,
                     queue_records: 2,
-                    workers: vec![WorkerHealth { worker: 0, state: "delivering".into() }],
+                    workers: vec![WorkerHealth { worker: 0, state: "waiting_for_retry".into() }],
+                    retries: Some(RetriesHealth {
+                        batches: 2,
+                        next_in_seconds: 1.5,
+                        reason: "throttled: slow down".into(),
+                    }),
                     last_failure: None,
                 }],
             }
@@ -188,7 +193,9 @@ mod tests {
         assert_eq!(body["status"], "ok");
         assert_eq!(body["state"], "running");
         assert_eq!(body["outputs"][0]["oldest_undelivered_seconds"], 3.0);
-        assert_eq!(body["outputs"][0]["workers"][0]["state"], "delivering");
+        assert_eq!(body["outputs"][0]["workers"][0]["state"], "waiting_for_retry");
+        let retries = serde_json::json!({ "batches": 2, "next_in_seconds": 1.5, "reason": "throttled: slow down" });
+        assert_eq!(body["outputs"][0]["retries"], retries);
 
         let (code, _, body) = get(status(&["plugin s3 is quarantined"], Ok(())), "/health").await;
         assert_eq!(code, StatusCode::OK);

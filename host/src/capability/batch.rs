@@ -149,6 +149,11 @@ impl Batch {
         BatchChunks { inner: Arc::clone(&self.inner) }
     }
 
+    /// Where record `number` is: in which portion, and its number there.
+    pub(crate) fn place(&self, number: u32) -> Option<(usize, u32)> {
+        self.spans(number, 1).next().map(|span| (span.portion, span.first))
+    }
+
     fn map<T>(
         &self,
         first: u32,
@@ -176,8 +181,8 @@ impl Batch {
         })
     }
 
-    /// Portion `n`, as a chunk by itself.
-    fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
+    /// Portion `n`, as a chunk by itself. The last one is kept. Blocks on the disk.
+    pub(crate) fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
         let mut last = self.inner.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, chunk)) = &*last
             && *number == n

@@ -2,49 +2,15 @@
 
 use super::bindings::records::{Encoding, Selection as Wanted};
 use super::bindings::types::HostError;
-use crate::record::DateFormat;
-use crate::record::encode::{Compression, Format, Options, Selection};
-
-const DATE_FORMATS: [(&str, DateFormat); 6] = [
-    ("iso8601", DateFormat::Iso8601),
-    ("iso8601_nanos", DateFormat::Iso8601Nanos),
-    ("double", DateFormat::Double),
-    ("epoch", DateFormat::Epoch),
-    ("epoch_ms", DateFormat::EpochMs),
-    ("java_sql_timestamp", DateFormat::JavaSqlTimestamp),
-];
-
-/// Level where none is asked for, of gzip and of zstd: the knee of both curves.
-const DEFAULT_LEVEL: i32 = 3;
+use super::escape::cut;
+use crate::record::encode::{Options, Selection};
 
 /// What is to be written, and how.
 pub(super) fn options(encoding: Encoding) -> Result<Options, HostError> {
-    let format = match encoding.format.as_str() {
-        "json_lines" => Format::JsonLines,
-        "text" => Format::Text,
-        other => return Err(unknown("format", other, "json_lines, text")),
-    };
-    let date_format =
-        DATE_FORMATS.iter().find(|(name, _)| *name == encoding.date_format).map(|(_, format)| *format).ok_or_else(
-            || {
-                let known: Vec<&str> = DATE_FORMATS.iter().map(|(name, _)| *name).collect();
-                unknown("date-format", &encoding.date_format, &known.join(", "))
-            },
-        )?;
-    let level = encoding.level.unwrap_or(DEFAULT_LEVEL);
-    let compression = match encoding.compression.as_str() {
-        "none" => Compression::None,
-        "gzip" => match u32::try_from(level) {
-            Ok(level @ 0..=9) => Compression::Gzip(level),
-            _ => return Err(HostError::Invalid(format!("level {level} is not one of gzip's, which are 0 to 9"))),
-        },
-        "zstd" => match level {
-            1..=19 => Compression::Zstd(level),
-            _ => return Err(HostError::Invalid(format!("level {level} is not one of zstd's, which are 1 to 19"))),
-        },
-        other => return Err(unknown("compression", other, "none, gzip, zstd")),
-    };
-    Ok(Options { format, date_key: encoding.date_key, date_format, log_key: encoding.log_key, compression })
+    let Encoding { format, date_key, date_format, log_key, compression, level } = encoding;
+    // A name that is none comes back in the message: not more of it than a person wants to read.
+    let [format, date_format, compression] = [&format, &date_format, &compression].map(|name| cut(name, 64));
+    Options::parse(&format, date_key, &date_format, log_key, &compression, level).map_err(HostError::Invalid)
 }
 
 /// Which records of a batch of `count`.
@@ -69,13 +35,11 @@ pub(super) fn selection(wanted: Wanted, count: u32) -> Result<Selection, HostErr
     }
 }
 
-fn unknown(what: &str, found: &str, known: &str) -> HostError {
-    HostError::Invalid(format!("{what} {:?} is not known here; known are {known}", super::escape::cut(found, 64)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::DateFormat;
+    use crate::record::encode::{Compression, DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};
 
     fn encoding(format: &str, date_format: &str, compression: &str, level: Option<i32>) -> Encoding {
         Encoding {
@@ -95,7 +59,7 @@ mod tests {
     #[test]
     fn every_documented_date_format_is_known() {
         let wit = include_str!("../../../wit/records.wit");
-        for (name, _) in DATE_FORMATS {
+        for (name, _) in DateFormat::NAMES {
             assert!(options(encoding("json_lines", name, "none", None)).is_ok());
             assert!(wit.contains(&format!("`{name}`")), "{name} is not in the WIT file");
         }
@@ -115,7 +79,7 @@ mod tests {
 
     #[test]
     fn levels_are_those_of_the_compressor() {
-        assert_eq!(compression("gzip", None), Some(Compression::Gzip(3)));
+        assert_eq!(compression("gzip", None), Some(Compression::Gzip(2)));
         assert_eq!(compression("gzip", Some(0)), Some(Compression::Gzip(0)));
         assert_eq!(compression("gzip", Some(9)), Some(Compression::Gzip(9)));
         assert_eq!(compression("gzip", Some(10)), None);
@@ -124,6 +88,13 @@ mod tests {
         assert_eq!(compression("zstd", Some(19)), Some(Compression::Zstd(19)));
         assert_eq!(compression("zstd", Some(0)), None);
         assert_eq!(compression("zstd", Some(20)), None);
+    }
+
+    #[test]
+    fn the_wit_file_names_the_default_levels() {
+        let wit = include_str!("../../../wit/records.wit");
+        let levels = format!("(gzip {DEFAULT_GZIP_LEVEL}, zstd {DEFAULT_ZSTD_LEVEL})");
+        assert!(wit.contains(&levels), "{levels} is not in the WIT file");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The host side of each WIT interface, one file an interface.
+//! The host side of each WIT interface, one file or folder an interface.
 //!
 //! What a guest asks is checked here against what its output was granted. Ordinary refusals are WIT results; a Rust `Err` ends the guest.
 //!
 //! [`Services`] is what the host does for one output, shared by its workers; a [`Caller`] is what it knows of one store: its
 //! handles, its log, and which call it is in.
 
+pub(crate) mod aws;
 pub(crate) mod batch;
 pub(crate) mod bindings;
 pub(crate) mod body;
@@ -22,11 +23,11 @@ mod sequence;
 mod services;
 mod storage;
 
+pub(crate) use aws::check_settings;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
+pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub use services::Services;
-
-pub(crate) use s3::check_settings;
 
 /// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.
 ///

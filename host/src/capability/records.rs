@@ -202,18 +202,22 @@ impl Caller {
     /// The batch, where so many of its records may be listed in one call.
     fn listed(&self, batch: &Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Batch> {
         let batch = self.table.get(batch)?.clone();
-        let listed = count.min(batch.count().saturating_sub(first));
-        if listed > MAX_LISTED {
-            return Err(LimitReached(format!(
-                "{listed} records were asked for in one call of times, sizes or kinds; {MAX_LISTED} is the limit"
-            ))
-            .into());
+        match too_many_listed(first, count, batch.count()) {
+            Some(too_many) => Err(LimitReached(too_many).into()),
+            None => Ok(batch),
         }
-        Ok(batch)
     }
 }
 
+/// Says so, where `count` of `all` from `first` are more than one call may list.
+pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<String> {
+    let listed = count.min(all.saturating_sub(first));
+    (listed > MAX_LISTED).then(|| {
+        format!("{listed} records were asked for in one call of times, sizes or kinds; {MAX_LISTED} is the limit")
+    })
+}
+
 /// The host tries the batch again without a chunk that is gone for good, so this is worth another attempt.
-fn unreadable(error: &ReadError) -> HostError {
+pub(super) fn unreadable(error: &ReadError) -> HostError {
     HostError::Unavailable(error.to_string())
 }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::aws::{Connection, check_settings};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
-use super::s3::grant;
-use super::s3::{Connection, check_settings};
-use crate::config::{AwsConfig, S3Grant};
+use super::{cloudwatch_logs, s3};
+use crate::config::{AwsConfig, GrantsConfig};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -15,7 +15,7 @@ use crate::telemetry::Metrics;
 pub struct Services {
     output: Arc<str>,
     work: Option<Work>,
-    s3_grants: RwLock<Arc<[S3Grant]>>,
+    grants: RwLock<Arc<GrantsConfig>>,
     /// One bucket an output and not a store: a component that dies and comes back does not get a full bucket each time.
     pub(super) log_bucket: Mutex<Bucket>,
 }
@@ -25,7 +25,7 @@ pub struct Services {
 pub(crate) struct Work {
     pub(crate) state: State,
     pub(crate) metrics: Metrics,
-    pub(crate) s3: Arc<Connection>,
+    pub(crate) aws: Arc<Connection>,
 }
 
 impl Services {
@@ -36,7 +36,7 @@ impl Services {
     #[expect(clippy::unused_async, reason = "the door is async, so that settings may be looked up later")]
     pub async fn new(output: Arc<str>, aws: &AwsConfig, state: State, metrics: Metrics) -> Result<Arc<Self>, String> {
         check_settings(aws)?;
-        let work = Work { state, metrics, s3: Connection::for_settings(aws) };
+        let work = Work { state, metrics, aws: Connection::for_settings(aws) };
         Ok(Self::with(output, Some(work)))
     }
 
@@ -47,22 +47,22 @@ impl Services {
 
     /// For an output at work over a given connection.
     #[cfg(test)]
-    pub(crate) fn over(output: Arc<str>, s3: Arc<Connection>, state: State, metrics: Metrics) -> Arc<Self> {
-        Self::with(output, Some(Work { state, metrics, s3 }))
+    pub(crate) fn over(output: Arc<str>, aws: Arc<Connection>, state: State, metrics: Metrics) -> Arc<Self> {
+        Self::with(output, Some(Work { state, metrics, aws }))
     }
 
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
         Arc::new(Self {
             output,
             work,
-            s3_grants: RwLock::new(Arc::from([])),
+            grants: RwLock::default(),
             log_bucket: Mutex::new(Bucket::full(std::time::Instant::now())),
         })
     }
 
-    /// What the output may touch in S3 from now on. Nothing before this is called.
-    pub fn grant_s3(&self, grants: Vec<S3Grant>) {
-        *self.s3_grants.write().unwrap_or_else(PoisonError::into_inner) = grants.into();
+    /// What the output may touch from now on. Nothing before this is called.
+    pub fn grant(&self, grants: GrantsConfig) {
+        *self.grants.write().unwrap_or_else(PoisonError::into_inner) = grants.into();
     }
 
     /// The output's name.
@@ -77,15 +77,20 @@ impl Services {
 
     /// Whether the output may write this key.
     pub(crate) fn may_touch_key(&self, bucket: &str, key: &str) -> Result<(), HostError> {
-        grant::check_key(&self.output, &self.s3_grants(), bucket, key)
+        s3::grant::check_key(&self.output, &self.grants().s3, bucket, key)
     }
 
     /// Whether the output may see keys that begin so.
     pub(crate) fn may_list(&self, bucket: &str, prefix: &str) -> Result<(), HostError> {
-        grant::check_prefix(&self.output, &self.s3_grants(), bucket, prefix)
+        s3::grant::check_prefix(&self.output, &self.grants().s3, bucket, prefix)
     }
 
-    fn s3_grants(&self) -> Arc<[S3Grant]> {
-        Arc::clone(&self.s3_grants.read().unwrap_or_else(PoisonError::into_inner))
+    /// Whether the output may write to this log group, create it, and set how long it keeps events.
+    pub(crate) fn may_touch_log_group(&self, name: &str) -> Result<(), HostError> {
+        cloudwatch_logs::grant::check_group(&self.output, &self.grants().cloudwatch_logs, name)
+    }
+
+    fn grants(&self) -> Arc<GrantsConfig> {
+        Arc::clone(&self.grants.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -59,10 +59,10 @@ struct Selected {
     #[command(flatten)]
     place: Place,
     /// Only those of this output
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = output_name)]
     output: Option<String>,
     /// Only those of this batch
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = batch_id)]
     batch: Option<String>,
     /// JSON, one object a line
     #[arg(long)]
@@ -76,10 +76,10 @@ struct Chosen {
     #[command(flatten)]
     place: Place,
     /// Those of this output
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = output_name)]
     output: Option<String>,
     /// Those of this batch
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = batch_id)]
     batch: Option<String>,
     /// All of them
     #[arg(long, conflicts_with_all = ["output", "batch"])]
@@ -95,14 +95,56 @@ pub(super) fn run(args: Args) -> Result<(), Ended> {
     }
 }
 
-fn open(place: Place) -> Result<DeadLetters, Ended> {
-    let data_dir = match (place.data_dir, place.config) {
-        (Some(data_dir), _) => data_dir,
-        (None, Some(file)) => Config::load(&file).map_err(Ended::Config)?.data_dir,
+/// A name that no output can have is a wrong argument.
+fn output_name(text: &str) -> Result<String, String> {
+    Filter::new(Some(text.to_owned()), None).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// So is what no batch can be called.
+fn batch_id(text: &str) -> Result<String, String> {
+    Filter::new(None, Some(text.to_owned())).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// The dead letters of a place, and which of them are meant: an output or a batch that is not there is an error, not nothing.
+fn find(place: Place, output: Option<String>, batch: Option<String>) -> Result<(DeadLetters, Filter), Ended> {
+    let (letters, configured) = open(place)?;
+    if let Some(output) = &output {
+        let mut known = letters.outputs()?;
+        let is_known = known.contains(output) || configured.as_ref().is_some_and(|names| names.contains(output));
+        if !is_known {
+            let hint = if configured.is_none() { "; those of a configuration are known with -c FILE" } else { "" };
+            known.extend(configured.unwrap_or_default());
+            known.sort();
+            known.dedup();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Ended::Failed(format!("there is no output {output:?}; known are: {known}{hint}")));
+        }
+    }
+    let filter = Filter::new(output.clone(), batch.clone())?;
+    if let Some(batch) = batch
+        && letters.list(&filter)?.is_empty()
+    {
+        let of = output.map(|output| format!(" of output {output}")).unwrap_or_default();
+        return Err(Ended::Failed(format!(
+            "there is no batch {batch} among the dead letters{of}; `wharf dead-letter list` shows those that are there"
+        )));
+    }
+    Ok((letters, filter))
+}
+
+/// The dead letters, and the outputs of the configuration, where one is given.
+fn open(place: Place) -> Result<(DeadLetters, Option<Vec<String>>), Ended> {
+    let (data_dir, configured) = match (place.data_dir, place.config) {
+        (Some(data_dir), _) => (data_dir, None),
+        (None, Some(file)) => {
+            let config = Config::load(&file).map_err(Ended::Config)?;
+            let names = config.outputs.iter().map(|output| output.name.to_string()).collect();
+            (config.data_dir, Some(names))
+        }
         (None, None) => return Err(Ended::Failed("give -c FILE or --data-dir DIR".into())),
     };
     match std::fs::metadata(&data_dir) {
-        Ok(found) if found.is_dir() => Ok(DeadLetters::open(&data_dir)),
+        Ok(found) if found.is_dir() => Ok((DeadLetters::open(&data_dir), configured)),
         Ok(_) => Err(Ended::Failed(format!("{} is no directory", data_dir.display()))),
         Err(cause) => Err(Ended::Failed(format!("the data directory {} cannot be read: {cause}", data_dir.display()))),
     }
@@ -124,7 +166,8 @@ fn written(file: &LetterFile) -> String {
 
 fn list(selected: Selected) -> Result<(), Ended> {
     let Selected { place, output, batch, json } = selected;
-    let files = open(place)?.list(&Filter::new(output, batch)?)?;
+    let (letters, filter) = find(place, output, batch)?;
+    let files = letters.list(&filter)?;
     let mut text = String::new();
     let mut rows = vec![];
     for file in &files {
@@ -158,7 +201,8 @@ fn list(selected: Selected) -> Result<(), Ended> {
 
 fn show(selected: Selected) -> Result<(), Ended> {
     let Selected { place, output, batch, json } = selected;
-    let files = open(place)?.list(&Filter::new(output, batch)?)?;
+    let (letters, filter) = find(place, output, batch)?;
+    let files = letters.list(&filter)?;
     let mut damaged = None;
     for file in &files {
         for letter in file.letters()? {
@@ -210,9 +254,19 @@ fn short(text: &str, most: usize) -> String {
     shown
 }
 
+/// For a batch that was named: that it waits for its replay is why nothing was done.
 fn chosen(chosen: Chosen) -> Result<(DeadLetters, Filter), Ended> {
     let Chosen { place, output, batch, all: _ } = chosen;
-    Ok((open(place)?, Filter::new(output, batch)?))
+    let named = batch.clone();
+    let (letters, filter) = find(place, output, batch)?;
+    if let Some(batch) = named
+        && letters.list(&filter)?.iter().all(|file| file.kept == Kept::ForReplay)
+    {
+        return Err(Ended::Failed(format!(
+            "batch {batch} waits for its replay already: the running Wharf, or the next that starts, takes it in"
+        )));
+    }
+    Ok((letters, filter))
 }
 
 fn replay(which: Chosen) -> Result<(), Ended> {

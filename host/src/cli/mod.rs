@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Faults};
+use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
 mod run;
@@ -85,6 +85,8 @@ impl<E: std::error::Error> From<E> for Ended {
 /// Runs the command line that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Everything that is written here may hold what logs hold, secrets too: whatever makes a file or a folder, it is its user's alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
@@ -104,8 +106,10 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Reads the configuration. Where it has a fault, its outputs' components are asked as well, so that all faults come at once.
 fn load(file: &ConfigFile) -> Result<Config, Ended> {
-    Config::load(&file.config).map_err(Ended::Config)
+    let draft = Draft::load(&file.config);
+    if draft.faults().is_empty() { draft.finish().map_err(Ended::Config) } else { Err(validate::faulty(draft)) }
 }
 
 /// Prints to standard output. A reader that has gone (`| head`) ends the command in peace.

@@ -5,9 +5,9 @@ use clap::Args as ClapArgs;
 use super::table::table;
 use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
-use crate::config::{Config, SourceKind};
+use crate::config::{Config, Draft, Faults, SourceKind};
 use crate::plugin::{HostOptions, PluginHost};
-use crate::run::{CheckedOutput, check_outputs, unwanted_sources};
+use crate::run::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,18 +28,42 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let checked = runtime.block_on(async {
-        let host = PluginHost::new(HostOptions {
-            cache_dir: None,
-            max_memory_bytes: config.plugins.max_memory_bytes,
-            cpu_per_call: config.plugins.cpu_per_call,
-            deliver_timeout: config.plugins.deliver_timeout,
-            workers: 1,
-        })?;
+    let checked = runtime()?.block_on(async {
+        let host = host(&config)?;
         check_outputs(&config, &host).await.map_err(Ended::Config)
     })?;
     print(&summary(&args.file.config.display().to_string(), &config, &checked))
+}
+
+/// The end of a configuration with faults: all of them, also those that only components can tell.
+pub(super) fn faulty(draft: Draft) -> Ended {
+    let all = draft.config().map(|config| -> Result<_, Ended> {
+        runtime()?.block_on(async { Ok(all_faults(&draft, &host(config)?).await) })
+    });
+    // Where no component can be asked, the file's own faults are what there is to tell.
+    let faults = match all {
+        Some(Ok(faults)) => Faults::of(faults),
+        _ => None,
+    };
+    match faults.map_or_else(|| draft.finish(), Err) {
+        Err(faults) => Ended::Config(faults),
+        Ok(_) => Ended::Failed("the configuration could not be checked".into()),
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// A host that leaves nothing behind.
+fn host(config: &Config) -> Result<PluginHost, Ended> {
+    Ok(PluginHost::new(HostOptions {
+        cache_dir: None,
+        max_memory_bytes: config.plugins.max_memory_bytes,
+        cpu_per_call: config.plugins.cpu_per_call,
+        deliver_timeout: config.plugins.deliver_timeout,
+        workers: 1,
+    })?)
 }
 
 fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
@@ -65,9 +89,10 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
         .map(|(o, CheckedOutput { plan, .. })| {
             let bytes = o.batch.max_bytes.or(plan.max_bytes).map_or_else(String::new, format_size);
             let age = o.batch.max_age.or(plan.max_age).map_or_else(String::new, format_duration);
-            let to: Vec<String> = plan.s3.iter().map(|s| format!("s3://{}/{}", s.bucket, s.key_prefix)).collect();
+            let s3 = plan.s3.iter().map(|s| format!("s3://{}/{}", s.bucket, s.key_prefix));
+            let to: Vec<String> = s3.chain(plan.log_groups.iter().map(|name| format!("log group {name}"))).collect();
             let batch = [bytes, age].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" or ");
-            vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(" ")]
+            vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(", ")]
         })
         .collect();
     let unwanted: String = unwanted_sources(config)

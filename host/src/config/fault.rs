@@ -34,6 +34,19 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
+impl Fault {
+    /// A fault of a file as a whole.
+    pub(crate) fn of_file(file: &str, message: String, help: Option<&str>) -> Self {
+        Self { file: file.into(), place: None, path: String::new(), message, help: help.map(str::to_owned) }
+    }
+
+    /// Whether it lies in this section (`outputs.archive`) or in one below.
+    #[must_use]
+    pub fn is_in(&self, section: &str) -> bool {
+        self.path.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
@@ -133,8 +146,13 @@ impl Sink {
         self.faults.borrow_mut().push(fault);
     }
 
-    pub(crate) fn into_faults(self) -> Option<Faults> {
-        Faults::of(self.faults.into_inner())
+    /// How many there are so far.
+    pub(crate) fn len(&self) -> usize {
+        self.faults.borrow().len()
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Fault> {
+        self.faults.into_inner()
     }
 }
 

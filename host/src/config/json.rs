@@ -6,14 +6,19 @@ use super::fault::Sink;
 use super::node::{Meaning, Node, Scalar, Value};
 use super::spans::{PluginConfigSpans, pointer_to};
 
-/// The node as JSON. `pointer` is its JSON Pointer, `path` its dotted name for messages.
-pub(crate) fn of(node: &Node, pointer: &str, path: &str, sink: &Sink, spans: &mut PluginConfigSpans) -> Json {
+/// The node as JSON; none where a part that cannot be left out is faulty. Keys with faulty values are left out, and noted as such. `pointer`
+/// is the node's JSON Pointer, `path` its dotted name for messages.
+pub(crate) fn of(node: &Node, pointer: &str, path: &str, sink: &Sink, spans: &mut PluginConfigSpans) -> Option<Json> {
     match &node.value {
-        Value::Faulty => Json::Null,
-        Value::Scalar(scalar) => of_scalar(scalar).unwrap_or_else(|| {
-            sink.add(node.at, path, format!("JSON has no number {}", scalar.text));
-            Json::Null
-        }),
+        Value::Faulty => None,
+        Value::Scalar(scalar) => {
+            let json = of_scalar(scalar);
+            if json.is_none() {
+                let (message, help) = no_number(node, scalar);
+                sink.add_with_help(node.at, path, message, help);
+            }
+            json
+        }
         Value::List(list) => {
             let mut items = Vec::with_capacity(list.len());
             for (n, item) in list.iter().enumerate() {
@@ -21,19 +26,37 @@ pub(crate) fn of(node: &Node, pointer: &str, path: &str, sink: &Sink, spans: &mu
                 spans.note(&pointer, item.at, item);
                 items.push(of(item, &pointer, &format!("{path}[{n}]"), sink, spans));
             }
-            Json::Array(items)
+            // Without a faulty item the others would have other numbers: the list is whole or it is nothing.
+            items.into_iter().collect::<Option<Vec<_>>>().map(Json::Array)
         }
         Value::Map(entries) => {
             let mut map = Map::new();
             for entry in entries {
                 let pointer = pointer_to(pointer, &entry.key);
                 spans.note(&pointer, entry.key_at, &entry.value);
-                let value = of(&entry.value, &pointer, &format!("{path}.{}", entry.key), sink, spans);
-                map.insert(entry.key.clone(), value);
+                match of(&entry.value, &pointer, &format!("{path}.{}", entry.key), sink, spans) {
+                    Some(value) => {
+                        map.insert(entry.key.clone(), value);
+                    }
+                    None => spans.note_faulty(&pointer),
+                }
             }
-            Json::Object(map)
+            Some(Json::Object(map))
         }
     }
+}
+
+fn no_number(node: &Node, scalar: &Scalar) -> (String, &'static str) {
+    let message = match scalar.meaning {
+        Meaning::Int(_) => format!("{} is too large", node.found()),
+        _ => format!("{} is none that a plugin could be given: JSON has no infinity", node.found()),
+    };
+    (message, "whole numbers go from -9223372036854775808 to 18446744073709551615; put it in quotes if a text is meant")
+}
+
+/// What a text from the environment would be, were it written in the file.
+pub(crate) fn of_plain(text: &str) -> Option<Json> {
+    of_scalar(&Scalar { text: text.to_owned(), meaning: Meaning::of_plain(text), from_environment: true })
 }
 
 fn of_scalar(scalar: &Scalar) -> Option<Json> {

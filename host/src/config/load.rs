@@ -1,4 +1,4 @@
-//! From a file, or its text, to a [`Config`].
+//! From a file, or its text, to a [`Config`], or to a [`Draft`] of one where it has faults.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,47 +10,75 @@ use super::{top, yaml};
 /// No configuration is larger; what is, is something else.
 const LARGEST: u64 = 4 << 20;
 
+/// A configuration as far as it could be read, and what is wrong with it. What is whole in it can be checked further, so that no fault
+/// hides another.
+#[derive(Debug)]
+pub struct Draft {
+    config: Option<Config>,
+    faults: Vec<Fault>,
+}
+
+impl Draft {
+    /// Reads and checks a file. References read this process's environment.
+    #[must_use]
+    pub fn load(path: &Path) -> Self {
+        match text_of(path) {
+            Ok(text) => Self::parse(&text, path, &|name| std::env::var(name).ok()),
+            Err(fault) => Self { config: None, faults: vec![fault] },
+        }
+    }
+
+    /// Reads and checks a configuration's text. `path` names it in faults; `env` gives the value of a variable.
+    #[must_use]
+    pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Self {
+        let sink = Sink::new(&path.display().to_string());
+        let start = Place { line: 1, column: 1 };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.len() as u64 > LARGEST {
+            sink.add(start, "", "is larger than 4 MiB, so it is no configuration");
+            return Self { config: None, faults: sink.into_vec() };
+        }
+        let root = yaml::read(text, &sink, env).filter(|root| !root.is_empty());
+        let config = root.as_ref().and_then(|root| top::read(root, &sink));
+        if config.is_none() && sink.len() == 0 {
+            sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
+        }
+        Self { config, faults: sink.into_vec() }
+    }
+
+    /// What could be read. It may be used only for further checks: where there is a fault it says less than the file.
+    #[must_use]
+    pub fn config(&self) -> Option<&Config> {
+        self.config.as_ref()
+    }
+
+    /// What is wrong so far.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The whole configuration.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub fn finish(self) -> Result<Config, Faults> {
+        match (Faults::of(self.faults), self.config) {
+            (None, Some(config)) => Ok(config),
+            (Some(faults), _) => Err(faults),
+            // Reading gives up only with a fault.
+            (None, None) => Err(Faults::one(Fault::of_file("", "could not be read".into(), None))),
+        }
+    }
+}
+
 impl Config {
     /// Reads and checks a file. References read this process's environment.
     ///
     /// # Errors
     /// Every fault at once. A file that cannot be read is one fault.
     pub fn load(path: &Path) -> Result<Self, Faults> {
-        let whole = |message: String, help: Option<&str>| {
-            Faults::one(Fault {
-                file: path.display().to_string().into(),
-                place: None,
-                path: String::new(),
-                message,
-                help: help.map(str::to_owned),
-            })
-        };
-        let mut bytes = vec![];
-        let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-        if let Err(cause) = read {
-            let help = match cause.kind() {
-                std::io::ErrorKind::NotFound => Some("name the file with -c FILE"),
-                std::io::ErrorKind::PermissionDenied => Some("let the user that runs Wharf read it"),
-                _ => None,
-            };
-            return Err(whole(format!("cannot be read: {cause}"), help));
-        }
-        if bytes.len() as u64 > LARGEST {
-            return Err(whole("is larger than 4 MiB, so it is no configuration".into(), None));
-        }
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                let valid = error.utf8_error().valid_up_to();
-                let before = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default());
-                let line = before.matches('\n').count() + 1;
-                let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-                let sink = Sink::new(&path.display().to_string());
-                sink.add_with_help(Place { line, column }, "", "not UTF-8", "save the file as UTF-8");
-                return Err(sink.into_faults().unwrap_or_else(|| whole("not UTF-8".into(), None)));
-            }
-        };
-        Self::parse(&text, path, &|name| std::env::var(name).ok())
+        Draft::load(path).finish()
     }
 
     /// Reads and checks a configuration's text. `path` names it in faults; `env` gives the value of a variable.
@@ -58,35 +86,31 @@ impl Config {
     /// # Errors
     /// Every fault at once.
     pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Faults> {
-        let sink = Sink::new(&path.display().to_string());
-        let start = Place { line: 1, column: 1 };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let config = if text.len() as u64 > LARGEST {
-            sink.add(start, "", "is larger than 4 MiB, so it is no configuration");
-            None
-        } else {
-            let root = yaml::read(text, &sink, env);
-            match root {
-                Some(root) if !root.is_empty() => top::read(&root, &sink),
-                Some(_) => {
-                    sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
-                    None
-                }
-                None => None,
-            }
-        };
-        let file = sink.file().clone();
-        match (sink.into_faults(), config) {
-            (Some(faults), _) => Err(faults),
-            (None, Some(config)) => Ok(config),
-            // Reading gives up only with a fault, but an empty stream of events has none.
-            (None, None) => Err(Faults::one(Fault {
-                file,
-                place: Some(start),
-                path: String::new(),
-                message: "the file is empty".into(),
-                help: Some("`wharf --help` shows a first configuration".into()),
-            })),
-        }
+        Draft::parse(text, path, env).finish()
     }
+}
+
+fn text_of(path: &Path) -> Result<String, Fault> {
+    let file = path.display().to_string();
+    let mut bytes = vec![];
+    let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    if let Err(cause) = read {
+        let help = match cause.kind() {
+            std::io::ErrorKind::NotFound => Some("name the file with -c FILE"),
+            std::io::ErrorKind::PermissionDenied => Some("let the user that runs Wharf read it"),
+            _ => None,
+        };
+        return Err(Fault::of_file(&file, format!("cannot be read: {cause}"), help));
+    }
+    if bytes.len() as u64 > LARGEST {
+        return Err(Fault::of_file(&file, "is larger than 4 MiB, so it is no configuration".into(), None));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let fault = Fault::of_file(&file, "not UTF-8".into(), Some("save the file as UTF-8"));
+        Fault { place: Some(Place { line, column }), ..fault }
+    })
 }

@@ -2,20 +2,24 @@
 //!
 //! In: a YAML file. Out: a [`Config`] in which everything is parsed, or every fault at once, each with its place, the nearest known
 //! name and a remedy. Unknown keys are faults. `${VAR}` and `${VAR:-default}` read the environment, in values only.
-//! A plugin's own `config` stays JSON here; its schema is checked by [`check_plugin_config`] once the component is known, and what the component
-//! itself finds wrong becomes a fault with a place by [`fault_at`].
+//! A plugin's own `config` stays JSON here; its schema is checked by [`check_plugin_config`] once the component is known. The
+//! [`PluginConfigCheck`] that comes of it says what the component itself can still be asked, and gives its answers their places.
+//! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`] and [`outputs`] say which keys there are.
+//! [`top`], [`sources`], [`outputs`] and [`aws`] say which keys there are.
 
+mod aws;
 mod env;
 mod fault;
+mod from_environment;
 mod json;
 mod load;
 mod model;
 mod node;
 mod outputs;
 mod reader;
+mod rest;
 mod schema;
 mod sources;
 mod spans;
@@ -27,6 +31,8 @@ mod yaml;
 mod tests;
 
 pub use fault::{Fault, Faults, Place};
+pub use load::Draft;
 pub use model::*;
+pub use rest::PluginConfigCheck;
 pub use schema::check_plugin_config;
-pub use spans::{PluginConfigSpans, fault_at, fault_at_plugin};
+pub use spans::{PluginConfigSpans, fault_at_plugin};

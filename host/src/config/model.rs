@@ -179,6 +179,12 @@ pub struct HttpSourceConfig {
     pub listen: SocketAddr,
     /// Largest body, after decompression. Default 16 MiB.
     pub max_body_bytes: u64,
+    /// How long a request's head may take, from its first byte. Default 10 s.
+    pub header_timeout: Duration,
+    /// How long a connection may stay open without a request. Default 75 s.
+    pub idle_timeout: Duration,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
 }
 
 /// Records for trials.
@@ -276,6 +282,8 @@ impl Default for RetryConfig {
 pub struct GrantsConfig {
     /// Buckets and key prefixes.
     pub s3: Vec<S3Grant>,
+    /// Log groups.
+    pub cloudwatch_logs: Vec<LogGroupGrant>,
 }
 
 impl GrantsConfig {
@@ -286,6 +294,13 @@ impl GrantsConfig {
             |w: &S3Grant| self.s3.iter().any(|g| g.bucket == w.bucket && w.key_prefix.starts_with(&g.key_prefix));
         wanted.iter().filter(|w| !granted(w)).collect()
     }
+
+    /// Those of `wanted` that are not granted, names of log groups or their beginnings with a `*` behind.
+    #[must_use]
+    pub fn missing_log_groups<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
+        let granted = |name: &&str| self.cloudwatch_logs.iter().any(|grant| grant.covers(name));
+        wanted.iter().map(String::as_str).filter(|name| !granted(name)).collect()
+    }
 }
 
 /// A bucket, and the beginning that keys must have.
@@ -295,4 +310,22 @@ pub struct S3Grant {
     pub bucket: String,
     /// Key prefix; empty is all keys.
     pub key_prefix: String,
+}
+
+/// A log group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogGroupGrant {
+    /// Its name; with a `*` at the end, all names that begin so.
+    pub log_group: String,
+}
+
+impl LogGroupGrant {
+    /// Whether it covers this name, or all names that this beginning with a `*` behind it stands for.
+    #[must_use]
+    pub fn covers(&self, wanted: &str) -> bool {
+        match self.log_group.strip_suffix('*') {
+            Some(beginning) => wanted.strip_suffix('*').unwrap_or(wanted).starts_with(beginning),
+            None => self.log_group == wanted && !wanted.ends_with('*'),
+        }
+    }
 }

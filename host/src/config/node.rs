@@ -109,6 +109,12 @@ impl Node {
 }
 
 impl Scalar {
+    /// What it means where a number, `true` or `false` is wanted: what came from the environment means the same in quotes and without,
+    /// since `{ }` and `[ ]` want quotes around it.
+    pub(crate) fn as_written(&self) -> Meaning {
+        if self.from_environment { Meaning::of_plain(&self.text) } else { self.meaning }
+    }
+
     fn found(&self) -> String {
         let kind = match self.meaning {
             Meaning::Missing | Meaning::Null => return "nothing".into(),

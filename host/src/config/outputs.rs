@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use super::aws::Aws;
 use super::json;
-use super::model::{AwsConfig, BatchConfig, GrantsConfig, OutputConfig, QueueConfig, RetryConfig, S3Grant};
+use super::model::{
+    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+};
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
 use super::spans::PluginConfigSpans;
@@ -30,8 +33,8 @@ const ELSEWHERE: Elsewhere = &[
     ("max_size", "it belongs under \"queue\""),
 ];
 
-/// Reads every output; those with faults are left out.
-pub(crate) fn read(top: &mut Section<'_>, aws: &AwsConfig) -> Vec<OutputConfig> {
+/// Reads every output whose component is known.
+pub(crate) fn read(top: &mut Section<'_>, aws: &Aws) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
     top.missing("outputs", help);
     let Some(section) = top.section("outputs") else { return vec![] };
@@ -52,7 +55,7 @@ pub(crate) fn read(top: &mut Section<'_>, aws: &AwsConfig) -> Vec<OutputConfig> 
     outputs
 }
 
-fn one(mut section: Section<'_>, name: &str, defaults: &AwsConfig) -> Option<OutputConfig> {
+fn one(mut section: Section<'_>, name: &str, defaults: &Aws) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
     section.missing("match", "say which tags it takes: match: \"*\" for all");
     let plugin = section.text("plugin");
@@ -61,21 +64,20 @@ fn one(mut section: Section<'_>, name: &str, defaults: &AwsConfig) -> Option<Out
     let batch = section.section("batch").map(batch).unwrap_or_default();
     let queue = section.section("queue").map(queue).unwrap_or_default();
     let retry = section.section("retry").map(retry).unwrap_or_default();
-    let aws = section.section("aws").map(super::top::aws).unwrap_or_default().over(defaults);
-    if aws.role_arn.is_none() && (aws.external_id.is_some() || aws.session_name.is_some()) {
-        let key = if aws.external_id.is_some() { "external_id" } else { "session_name" };
-        let at = section.entries().iter().find(|e| e.key == "aws").map_or(section.at(), |e| e.key_at);
-        let message = format!("aws has {key:?} but no \"role_arn\" that it could be for");
-        section.sink().add(at, section.path(), message);
-    }
+    let aws = aws(&mut section, defaults);
     let grants = section.section("grants").map(grants).unwrap_or_default();
-    let (config, config_spans) = plugin_config(&mut section, name);
+    let (config, mut config_spans) = plugin_config(&mut section, name);
+    let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
-    section.finish_with(ELSEWHERE, otherwise);
+    let unknown = section.finish_with(ELSEWHERE, otherwise);
+    if unknown > 0 && !configured {
+        // One of the unknown keys may be what was meant as `config`: nothing may be said of what is missing there.
+        config_spans.note_faulty("");
+    }
     Some(OutputConfig {
         name: name.into(),
         plugin: plugin?,
-        matches: matches?,
+        matches: matches.unwrap_or_default(),
         workers,
         batch,
         queue,
@@ -87,9 +89,23 @@ fn one(mut section: Section<'_>, name: &str, defaults: &AwsConfig) -> Option<Out
     })
 }
 
+/// The output's `aws` over the common one.
+fn aws(section: &mut Section<'_>, defaults: &Aws) -> AwsConfig {
+    let own = section.section("aws").map(|section| super::aws::read(section, defaults));
+    let it = own.as_ref().unwrap_or(defaults);
+    let mut aws = it.config.clone();
+    if aws.role_arn.is_none() {
+        if let (Some((at, path)), false) = (&it.for_a_role, it.role_is_written) {
+            section.sink().add(*at, path, "there is no \"role_arn\" that it could be for");
+        }
+        // Said once is enough: what opens connections would say it again.
+        (aws.external_id, aws.session_name) = (None, None);
+    }
+    aws
+}
+
 fn matches(section: &mut Section<'_>) -> Option<Vec<String>> {
-    let texts = section.texts("match")?;
-    let globs: Vec<String> = texts.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect();
+    let globs = section.words("match")?;
     if globs.is_empty() {
         section.fault("match", "is empty", Some("write \"*\" for all tags".into()));
         return None;
@@ -139,24 +155,31 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
 }
 
 fn grants(mut section: Section<'_>) -> GrantsConfig {
-    let mut grants = GrantsConfig::default();
-    let path = section.path_of("s3");
-    if let Some(Entry { value: node, .. }) = section.entry("s3") {
-        let items: &[_] = match &node.value {
-            Value::List(list) => list,
-            Value::Map(_) => std::slice::from_ref(node),
-            _ => {
-                let message = format!("expected a list of {{ bucket, key_prefix }}, found {}", node.found());
-                section.sink().add(node.at, &path, message);
-                &[]
-            }
-        };
-        for (n, item) in items.iter().enumerate() {
-            grants.s3.extend(s3_grant(&section, format!("{path}[{n}]"), item));
+    let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
+    let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
+    section.finish(&[("logs", "did you mean \"cloudwatch_logs\"?")]);
+    GrantsConfig { s3, cloudwatch_logs }
+}
+
+/// The grants of one service, a list of maps; one alone may stand for a list of one.
+fn each_grant<T>(
+    section: &mut Section<'_>,
+    key: &'static str,
+    form: &str,
+    one: fn(&Section<'_>, String, &super::node::Node) -> Option<T>,
+) -> Vec<T> {
+    let path = section.path_of(key);
+    let Some(Entry { value: node, .. }) = section.entry(key) else { return Vec::new() };
+    let items: &[_] = match &node.value {
+        Value::List(list) => list,
+        Value::Map(_) => std::slice::from_ref(node),
+        _ => {
+            let message = format!("expected a list of {form}, found {}", node.found());
+            section.sink().add(node.at, &path, message);
+            &[]
         }
-    }
-    section.finish(&[]);
-    grants
+    };
+    items.iter().enumerate().filter_map(|(n, item)| one(section, format!("{path}[{n}]"), item)).collect()
 }
 
 fn s3_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Option<S3Grant> {
@@ -166,6 +189,24 @@ fn s3_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Op
     let key_prefix = grant.text("key_prefix").unwrap_or_default();
     grant.finish(&[("prefix", "did you mean \"key_prefix\"?")]);
     Some(S3Grant { bucket: bucket?, key_prefix })
+}
+
+fn log_group_grant(section: &Section<'_>, path: String, item: &super::node::Node) -> Option<LogGroupGrant> {
+    let mut grant = Section::of(section.sink(), path, item.at, item)?;
+    grant.missing(
+        "log_group",
+        "name the log group that the plugin may write to, or the beginning of names with a * behind it",
+    );
+    let log_group = grant.text("log_group");
+    if log_group.as_deref().is_some_and(|name| name.strip_suffix('*').unwrap_or(name).contains('*')) {
+        grant.fault(
+            "log_group",
+            "has a * that is not its last letter",
+            Some("only names that begin alike can be granted together".into()),
+        );
+    }
+    grant.finish(&[("log_group_name", "did you mean \"log_group\"?"), ("name", "did you mean \"log_group\"?")]);
+    Some(LogGroupGrant { log_group: log_group? })
 }
 
 /// The plugin's `config` as JSON, with the places of all that is in it.
@@ -180,10 +221,11 @@ fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, P
         return (empty, spans);
     };
     spans.note("", entry.key_at, &entry.value);
-    let map = Section::of(section.sink(), path.clone(), entry.key_at, &entry.value);
-    if map.is_none_or(|map| map.entries().is_empty()) {
-        return (empty, spans);
+    match Section::of(section.sink(), path.clone(), entry.key_at, &entry.value) {
+        Some(map) if map.entries().is_empty() => return (empty, spans),
+        Some(_) => {}
+        None => spans.note_faulty(""),
     }
     let json = json::of(&entry.value, "", &path, section.sink(), &mut spans);
-    (json, spans)
+    (json.filter(serde_json::Value::is_object).unwrap_or(empty), spans)
 }

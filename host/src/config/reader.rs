@@ -1,14 +1,12 @@
 //! Typed reading of a map, key by key. What is wrong goes to the [`Sink`], and reading goes on.
 //!
-//! A [`Section`] notes each key that it was asked for; [`Section::finish`] reports the keys that nobody asked for.
+//! A [`Section`] notes each key that it was asked for; [`Section::finish`] reports the keys that nobody asked for, and those that must be
+//! there and are not. `values` reads what is behind a key.
 
-use std::net::SocketAddr;
-use std::ops::RangeInclusive;
-use std::time::Duration;
+mod values;
 
-use super::fault::{Place, Sink, choices, nearest};
+use super::fault::{Place, Sink, nearest};
 use super::node::{Entry, Meaning, Node, Scalar, Value};
-use super::units::{parse_duration, parse_size};
 
 /// Names that other shippers use, and where the same thing is here.
 pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
@@ -20,6 +18,8 @@ pub(crate) struct Section<'a> {
     at: Place,
     entries: &'a [Entry],
     asked: Vec<&'static str>,
+    /// Keys that must be there and are not, with remedies.
+    missing: Vec<(&'static str, String)>,
 }
 
 impl<'a> Section<'a> {
@@ -34,7 +34,7 @@ impl<'a> Section<'a> {
                 return None;
             }
         };
-        Some(Self { sink, path, at, entries, asked: vec![] })
+        Some(Self { sink, path, at, entries, asked: vec![], missing: vec![] })
     }
 
     pub(crate) fn sink(&self) -> &'a Sink {
@@ -76,221 +76,18 @@ impl<'a> Section<'a> {
         self.entries.iter().any(|e| e.key == key)
     }
 
-    /// The key's value. `null` is as if the key were not there; nothing at all is a fault.
-    fn value(&mut self, key: &'static str) -> Option<&'a Node> {
-        let entry = self.entry(key)?;
-        match &entry.value.value {
-            Value::Scalar(Scalar { meaning: Meaning::Null, .. }) | Value::Faulty => None,
-            Value::Scalar(Scalar { meaning: Meaning::Missing, .. }) => {
-                self.fault(key, "has no value", Some("write one, or leave the key out".into()));
-                None
-            }
-            _ => Some(&entry.value),
+    /// Notes a key that must be there. Where it is not, [`finish`](Self::finish) reports it, unless an unknown key seems to be it.
+    pub(crate) fn missing(&mut self, key: &'static str, help: &str) {
+        if !self.has(key) {
+            self.missing.push((key, help.to_owned()));
         }
     }
 
-    fn wrong_type(&self, key: &str, expected: &str, node: &Node, help: Option<String>) {
-        let message = format!("expected {expected}, found {}", node.found());
-        self.sink.push(node.at, &self.path_of(key), message, help);
-    }
-
-    /// Reports that a key which must be there is not.
-    pub(crate) fn missing(&self, key: &str, help: &str) {
-        if !self.has(key) {
+    /// Reports what was noted as missing, for readers that end before [`finish`](Self::finish).
+    pub(crate) fn report_missing(&mut self) {
+        for (key, help) in self.missing.drain(..) {
             self.sink.add_with_help(self.at, &self.path, format!("the key {key:?} is missing"), help);
         }
-    }
-
-    fn text_of(&self, key: &str, node: &'a Node) -> Option<&'a str> {
-        match &node.value {
-            Value::Scalar(s) if s.meaning == Meaning::Text || s.from_environment => Some(&s.text),
-            Value::Scalar(s) if !matches!(s.meaning, Meaning::Missing | Meaning::Null) => {
-                self.wrong_type(key, "text", node, Some(format!("put it in quotes: \"{}\"", s.text)));
-                None
-            }
-            Value::Faulty => None,
-            _ => {
-                self.wrong_type(key, "text", node, None);
-                None
-            }
-        }
-    }
-
-    /// A text, not empty.
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
-        let node = self.value(key)?;
-        let text = self.text_of(key, node)?;
-        if text.trim().is_empty() {
-            self.fault(key, "is empty", None);
-            return None;
-        }
-        Some(text.to_owned())
-    }
-
-    /// A list of texts, or one text alone.
-    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
-        let node = self.value(key)?;
-        let Value::List(list) = &node.value else {
-            let expected = "text or a list of texts";
-            return match &node.value {
-                Value::Scalar(_) => self.text_of(key, node).map(|text| vec![text.to_owned()]),
-                _ => {
-                    self.wrong_type(key, expected, node, None);
-                    None
-                }
-            };
-        };
-        let mut texts = vec![];
-        for (n, item) in list.iter().enumerate() {
-            let path = format!("{key}[{n}]");
-            match self.text_of(&path, item) {
-                Some(text) if !text.trim().is_empty() => texts.push(text.to_owned()),
-                Some(_) => self.sink.add(item.at, &self.path_of(&path), "is empty"),
-                None => {}
-            }
-        }
-        Some(texts)
-    }
-
-    /// A scalar read by `parse`, which gives the reason where it refuses.
-    fn parsed<T>(
-        &mut self,
-        key: &'static str,
-        expected: &str,
-        parse: impl FnOnce(&Scalar) -> Option<Result<T, String>>,
-    ) -> Option<T> {
-        let node = self.value(key)?;
-        let parsed = match &node.value {
-            Value::Scalar(scalar) => parse(scalar),
-            _ => None,
-        };
-        match parsed {
-            Some(Ok(value)) => Some(value),
-            Some(Err(reason)) => {
-                let message = format!("{} is not {expected}: {reason}", node.found());
-                self.sink.add(node.at, &self.path_of(key), message);
-                None
-            }
-            None => {
-                self.wrong_type(key, expected, node, None);
-                None
-            }
-        }
-    }
-
-    /// A size in bytes within a range.
-    pub(crate) fn size(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        let size = self.parsed(key, "a size such as 50MB", |scalar| match scalar.meaning {
-            Meaning::Bool(_) => None,
-            _ => Some(parse_size(&scalar.text)),
-        })?;
-        self.within(key, size, range, super::units::format_size)
-    }
-
-    /// A duration within a range.
-    pub(crate) fn duration(&mut self, key: &'static str, range: RangeInclusive<Duration>) -> Option<Duration> {
-        let duration = self.parsed(key, "a duration such as 10s", |scalar| match scalar.meaning {
-            Meaning::Bool(_) => None,
-            _ => Some(parse_duration(&scalar.text)),
-        })?;
-        self.within(key, duration, range, super::units::format_duration)
-    }
-
-    /// A whole number within a range.
-    pub(crate) fn count(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        let number = self.parsed(key, "a whole number", |scalar| match scalar.meaning {
-            Meaning::Int(number) => Some(Ok(number)),
-            _ => None,
-        })?;
-        let range_text = (range.start().to_string(), range.end().to_string());
-        match u64::try_from(number).ok().filter(|n| range.contains(n)) {
-            Some(number) => Some(number),
-            None => {
-                let limit = if *range.end() == u64::MAX {
-                    format!("it must be at least {}", range_text.0)
-                } else {
-                    format!("it must be {} to {}", range_text.0, range_text.1)
-                };
-                self.fault(key, format!("{number} is out of range; {limit}"), None);
-                None
-            }
-        }
-    }
-
-    fn within<T: PartialOrd + Copy>(
-        &self,
-        key: &str,
-        value: T,
-        range: RangeInclusive<T>,
-        show: fn(T) -> String,
-    ) -> Option<T> {
-        if value < *range.start() {
-            self.fault(key, format!("{} is too small; the least is {}", show(value), show(*range.start())), None);
-            return None;
-        }
-        if value > *range.end() {
-            self.fault(key, format!("{} is too large; the most is {}", show(value), show(*range.end())), None);
-            return None;
-        }
-        Some(value)
-    }
-
-    /// `true` or `false`.
-    pub(crate) fn boolean(&mut self, key: &'static str) -> Option<bool> {
-        self.parsed(key, "true or false", |scalar| match scalar.meaning {
-            Meaning::Bool(value) => Some(Ok(value)),
-            _ => None,
-        })
-    }
-
-    /// One of a few words.
-    pub(crate) fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        let node = self.value(key)?;
-        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-        let Value::Scalar(scalar) = &node.value else {
-            self.wrong_type(key, &choices(&names), node, None);
-            return None;
-        };
-        if let Some((_, value)) = words.iter().find(|(name, _)| *name == scalar.text) {
-            return Some(*value);
-        }
-        let guess = nearest(&scalar.text, &names).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-        let message = format!("expected {}, found {}{guess}", choices(&names), node.found());
-        self.sink.add(node.at, &self.path_of(key), message);
-        None
-    }
-
-    /// An address to listen on.
-    pub(crate) fn address(&mut self, key: &'static str) -> Option<SocketAddr> {
-        let node = self.value(key)?;
-        let Value::Scalar(scalar) = &node.value else {
-            self.wrong_type(key, "an address such as 127.0.0.1:9880", node, None);
-            return None;
-        };
-        if let Ok(address) = scalar.text.parse() {
-            return Some(address);
-        }
-        let port = scalar.text.rsplit(':').next().and_then(|p| p.parse::<u16>().ok());
-        let help = port.map(|port| {
-            format!("write 127.0.0.1:{port} for this machine alone, 0.0.0.0:{port} or [::]:{port} for all")
-        });
-        self.wrong_type(key, "an address such as 127.0.0.1:9880", node, help);
-        None
-    }
-
-    /// An `http` or `https` URL.
-    pub(crate) fn url(&mut self, key: &'static str) -> Option<String> {
-        let text = self.text(key)?;
-        let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-        let usable =
-            host.is_some_and(|h| !h.is_empty() && !h.starts_with(['/', ':']) && !h.contains(char::is_whitespace));
-        if !usable {
-            let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
-            let help = "write for example http://127.0.0.1:9000 or https://storage.example.com";
-            self.fault(key, format!("expected an http or https URL, found {found}"), Some(help.into()));
-            return None;
-        }
-        Some(text)
     }
 
     /// A map inside this one; none where it is not there.
@@ -305,9 +102,9 @@ impl<'a> Section<'a> {
         self.unknown(elsewhere, None, |_| false);
     }
 
-    /// The same, with a remedy for keys that are like no known one.
-    pub(crate) fn finish_with(self, elsewhere: Elsewhere, otherwise: &str) {
-        self.unknown(elsewhere, Some(otherwise), |_| false);
+    /// The same, with a remedy for keys that are like no known one. Gives how many there were.
+    pub(crate) fn finish_with(self, elsewhere: Elsewhere, otherwise: &str) -> usize {
+        self.unknown(elsewhere, Some(otherwise), |_| false)
     }
 
     /// The same, but for keys that may be anything.
@@ -315,18 +112,22 @@ impl<'a> Section<'a> {
         self.unknown(elsewhere, None, allowed);
     }
 
-    fn unknown(self, elsewhere: Elsewhere, otherwise: Option<&str>, allowed: fn(&str) -> bool) {
+    fn unknown(mut self, elsewhere: Elsewhere, otherwise: Option<&str>, allowed: fn(&str) -> bool) -> usize {
+        let mut unknown = 0;
         for entry in self.entries {
             if self.asked.contains(&entry.key.as_str()) || allowed(&entry.key) {
                 continue;
             }
+            unknown += 1;
             let mut message = format!("unknown key {:?}", entry.key);
             let mut help = None;
             let same = |a: &str| a.eq_ignore_ascii_case(&entry.key);
             if let Some((_, place)) = elsewhere.iter().find(|(name, _)| same(name)) {
                 message.push_str(&format!("; {place}"));
+                self.missing.retain(|(key, _)| !place.starts_with(&format!("did you mean {key:?}")));
             } else if let Some(name) = nearest(&entry.key, &self.asked) {
                 message.push_str(&format!("; did you mean {name:?}?"));
+                self.missing.retain(|(key, _)| *key != name);
             } else {
                 let known = format!("known keys: {}", self.asked.join(", "));
                 help = Some(match otherwise {
@@ -336,5 +137,7 @@ impl<'a> Section<'a> {
             }
             self.sink.push(entry.key_at, &self.path, message, help);
         }
+        self.report_missing();
+        unknown
     }
 }

@@ -1,52 +1,87 @@
 //! Checks a plugin's `config` against the JSON schema that its component describes, in words and with places.
 //!
-//! Two keywords of our own: `x-alias-of` on a property names the key that it stands for; `x-elsewhere` at the top
-//! maps option names that people know from other shippers to an explanation of where the same thing is in Wharf.
+//! Keywords of our own: `x-alias-of` on a property names the key that it stands for; `x-elsewhere` at the top maps option names that
+//! people know from other shippers to an explanation of where the same thing is in Wharf; `x-expected` says in words what a value has to be.
 
-use std::collections::HashMap;
+mod words;
+
+use std::collections::{BTreeSet, HashMap};
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::fault::{Fault, choices, nearest};
+use super::fault::{Fault, nearest};
+use super::from_environment;
 use super::model::OutputConfig;
 use super::node::shortened;
+use super::rest::PluginConfigCheck;
 use super::spans::{fault_at_plugin, pointer_to};
+use words::{accepts_whole_numbers_only, enumerated, expected, wants_text};
 
-/// Every fault of the output's `config` that its component's schema finds, in the order of the file.
+/// Every fault of the output's `config` that its component's schema finds, and what is left for the component to check.
 #[must_use]
-pub fn check_plugin_config(output: &OutputConfig, schema: &Value) -> Vec<Fault> {
+pub fn check_plugin_config(output: &OutputConfig, schema: &Value) -> PluginConfigCheck {
+    let faulty = output.config_spans.faulty();
+    if faulty.contains("") {
+        return PluginConfigCheck::of_faults(vec![]);
+    }
     let validator = match jsonschema::validator_for(schema) {
         Ok(validator) => validator,
         Err(cause) => {
             let message =
                 format!("the plugin's own schema of its configuration is wrong: {}", shortened(&cause.to_string()));
-            return vec![fault_at_plugin(
-                output,
-                message,
-                Some("this is a fault of the plugin, not of the file".into()),
-            )];
+            let help = "this is a fault of the plugin, not of the file".into();
+            return PluginConfigCheck::of_faults(vec![fault_at_plugin(output, message, Some(help))]);
         }
     };
-    let mut check = Check { output, schema, faults: vec![] };
+    let config = from_environment::fitted(&output.config, schema, &output.config_spans);
+    let left_out = faulty.clone();
+    let mut check =
+        Check { output, config: &config, schema, faults: vec![], left_out, guesses: BTreeSet::new(), missing: vec![] };
     check.run(&validator);
-    check.faults.sort_by_key(|fault| fault.place);
-    check.faults
+    let Check { mut faults, left_out, guesses, .. } = check;
+    faults.sort_by_key(|fault| fault.place);
+    let guesses = guesses.into_iter().map(|(_, option)| option).collect();
+    PluginConfigCheck::new(faults, config, schema, &validator, &left_out, guesses)
+}
+
+/// The option that `name` is another name of.
+pub(crate) fn alias_of<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
+    schema.get("properties")?.get(name)?.get("x-alias-of")?.as_str()
+}
+
+/// Whether `key` is written, be it under another name. `schema` is that of the map.
+pub(crate) fn is_written(map: Option<&Map<String, Value>>, schema: &Value, key: &str) -> bool {
+    map.is_some_and(|map| map.keys().any(|name| name == key || alias_of(schema, name) == Some(key)))
 }
 
 struct Check<'a> {
     output: &'a OutputConfig,
+    config: &'a Value,
     schema: &'a Value,
     faults: Vec<Fault>,
+    /// JSON Pointers of what is faulty.
+    left_out: BTreeSet<String>,
+    /// What unknown keys were probably meant to be, with the pointers of their maps.
+    guesses: BTreeSet<(String, String)>,
+    /// Faults of keys that are missing, with the pointers of their maps, and the keys.
+    missing: Vec<(String, String, Fault)>,
 }
 
 impl Check<'_> {
     fn run(&mut self, validator: &Validator) {
-        for error in validator.iter_errors(&self.output.config) {
+        for error in validator.iter_errors(self.config) {
             self.error(&error);
         }
+        self.not_whole();
         self.named_twice();
+        // A key that is misspelt is not missing as well.
+        for (pointer, key, fault) in std::mem::take(&mut self.missing) {
+            if !self.guesses.contains(&(pointer, key)) {
+                self.faults.push(fault);
+            }
+        }
     }
 
     /// The faults of one error; alternatives are looked into.
@@ -101,7 +136,11 @@ impl Check<'_> {
             }
             Kind::UniqueItems => self.value(pointer, "the list has an item twice".into(), &schema),
             Kind::Pattern { pattern } => {
-                let how = if description(&schema).is_some() { String::new() } else { format!(" {pattern}") };
+                let how = if self.describe_option(pointer, &schema).is_some() {
+                    String::new()
+                } else {
+                    format!(" {pattern}")
+                };
                 self.value(pointer, format!("{found} does not have the form that is wanted{how}"), &schema);
             }
             Kind::Format { format } => self.value(pointer, format!("{found} is no {format}"), &schema),
@@ -123,6 +162,7 @@ impl Check<'_> {
     /// A fault of a value; the option's description is the remedy.
     fn value(&mut self, pointer: &str, message: String, schema: &Value) {
         let help = self.describe_option(pointer, schema);
+        self.left_out.insert(pointer.to_owned());
         self.push(self.output.config_spans.place(pointer), pointer, message, help);
     }
 
@@ -130,16 +170,28 @@ impl Check<'_> {
         let spans = &self.output.config_spans;
         let mut message = format!("expected {}, found {}", expected(schema), spans.found(pointer));
         let words: Vec<String> = enumerated(schema);
-        if let Some(Value::String(written)) = self.output.config.pointer(pointer)
+        if let Some(Value::String(written)) = self.config.pointer(pointer)
             && let Some(guess) = nearest(written, &words)
         {
             message.push_str(&format!("; did you mean {guess:?}?"));
         }
         let help = match spans.unquoted(pointer) {
-            Some(text) if accepts_text(schema) => Some(format!("put it in quotes: \"{text}\"")),
+            Some(text) if wants_text(schema) => Some(format!("put it in quotes: \"{text}\"")),
             _ => self.describe_option(pointer, schema),
         };
+        self.left_out.insert(pointer.to_owned());
         self.push(spans.place(pointer), pointer, message, help);
+    }
+
+    /// Whole numbers that are written as others: `1e3` is whole for a schema, but no whole number for most components.
+    fn not_whole(&mut self) {
+        for (key, value) in self.config.as_object().into_iter().flatten() {
+            let pointer = pointer_to("", key);
+            let Some(schema) = self.schema.get("properties").and_then(|p| p.get(key)) else { continue };
+            if value.is_f64() && accepts_whole_numbers_only(schema) && !self.left_out.contains(&pointer) {
+                self.unexpected(&pointer, schema);
+            }
+        }
     }
 
     fn unknown(&mut self, pointer: &str, key: &str, schema: &Value) {
@@ -153,56 +205,71 @@ impl Check<'_> {
             message.push_str(&format!("; {}", explanation.as_str().unwrap_or_default()));
         } else if let Some(name) = nearest(key, &names) {
             message.push_str(&format!("; did you mean {name:?}?"));
+            let option = alias_of(schema, name).unwrap_or(name);
+            self.guesses.insert((pointer.to_owned(), option.to_owned()));
         } else if !names.is_empty() {
             let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
             let own: Vec<&str> = own.filter(|(_, s)| s.get("x-alias-of").is_none()).map(|(n, _)| n.as_str()).collect();
             help = Some(format!("known keys: {}", own.join(", ")));
         }
-        let place = self.output.config_spans.key_place(&pointer_to(pointer, key));
+        let written = pointer_to(pointer, key);
+        let place = self.output.config_spans.key_place(&written);
+        self.left_out.insert(written);
         self.push(place, pointer, message, help);
     }
 
     fn missing(&mut self, pointer: &str, key: &str, schema: &Value) {
+        let faulty = |name: &str| self.left_out.contains(&pointer_to(pointer, name));
         let properties = schema.get("properties").and_then(Value::as_object);
-        let written = self.output.config.pointer(pointer).and_then(Value::as_object);
-        let by_alias = written.into_iter().flatten().any(|(name, _)| {
-            properties.and_then(|p| p.get(name)).and_then(|p| p.get("x-alias-of")).and_then(Value::as_str) == Some(key)
-        });
-        if by_alias {
+        let other_name = |(name, _): (&String, &Value)| alias_of(schema, name) == Some(key) && faulty(name);
+        let map = self.config.pointer(pointer).and_then(Value::as_object);
+        if is_written(map, schema, key) || faulty(key) || properties.into_iter().flatten().any(other_name) {
             return;
         }
-        let help = properties.and_then(|p| p.get(key)).and_then(description).map(|d| format!("{key}: {d}"));
-        let place = self.output.config_spans.key_place(pointer);
-        self.push(place, pointer, format!("the key {key:?} is missing"), help);
+        let help = properties.and_then(|p| p.get(key)).and_then(description).map(|d| format!("{key}: {}", one_line(d)));
+        let spans = &self.output.config_spans;
+        let fault = spans.fault(spans.key_place(pointer), pointer, format!("the key {key:?} is missing"), help);
+        self.missing.push((pointer.to_owned(), key.to_owned(), fault));
     }
 
     /// One option under two of its names.
     fn named_twice(&mut self) {
         let Some(properties) = self.schema.get("properties").and_then(Value::as_object) else { return };
-        let Some(written) = self.output.config.as_object() else { return };
+        let Some(written) = self.config.as_object() else { return };
         let mut first: HashMap<&str, &str> = HashMap::new();
         let mut faults = vec![];
         for name in written.keys() {
-            let alias = properties.get(name).and_then(|p| p.get("x-alias-of")).and_then(Value::as_str);
-            if let Some(other) = first.insert(alias.unwrap_or(name), name) {
+            if !properties.contains_key(name) {
+                continue;
+            }
+            if let Some(other) = first.insert(alias_of(self.schema, name).unwrap_or(name), name) {
                 faults.push((pointer_to("", name), format!("{name:?} and {other:?} are two names of the same option")));
             }
         }
         for (pointer, message) in faults {
             let place = self.output.config_spans.key_place(&pointer);
+            self.left_out.insert(pointer);
             self.push(place, "", message, Some("keep one of them".into()));
         }
     }
 
-    /// What the schema says of the option, or of the one that it is an alias of.
+    /// What the schema says of the option, or of the one that it is an alias of. An option as a whole knows more of itself than its
+    /// alternatives do.
     fn describe_option(&self, pointer: &str, schema: &Value) -> Option<String> {
         let name = pointer.rsplit('/').next().unwrap_or_default();
-        let described = description(schema).or_else(|| {
-            let target = schema.get("x-alias-of")?.as_str()?;
-            description(self.schema.get("properties")?.get(target)?)
-        })?;
-        Some(format!("{name}: {described}"))
+        let properties = self.schema.get("properties");
+        let of_option = |name: &str| description(properties?.get(alias_of(self.schema, name).unwrap_or(name))?);
+        let described = match pointer.matches('/').count() {
+            1 => of_option(name).or_else(|| description(schema)),
+            _ => description(schema),
+        };
+        Some(format!("{name}: {}", one_line(described?)))
     }
+}
+
+/// Descriptions come from comments, which have lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn description(schema: &Value) -> Option<&str> {
@@ -225,66 +292,4 @@ fn only_of_its_type<'e>(
         (Some(errors), None) => Some(errors),
         _ => None,
     }
-}
-
-/// What a schema wants, in words.
-fn expected(schema: &Value) -> String {
-    let words = enumerated(schema);
-    if !words.is_empty() {
-        return choices(&words);
-    }
-    for keyword in ["anyOf", "oneOf"] {
-        if let Some(alternatives) = schema.get(keyword).and_then(Value::as_array) {
-            let mut each: Vec<String> = alternatives.iter().map(expected).collect();
-            each.dedup();
-            return each.join(" or ");
-        }
-    }
-    let types: Vec<&str> = match schema.get("type") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-        _ => vec![],
-    };
-    let words: Vec<String> = types
-        .iter()
-        .map(|t| match *t {
-            "string" => "text".into(),
-            "integer" => format!("a whole number{}", range(schema)),
-            "number" => format!("a number{}", range(schema)),
-            "boolean" => "true or false".into(),
-            "object" => "a map of keys".into(),
-            "array" => "a list".into(),
-            "null" => "nothing".into(),
-            other => other.to_owned(),
-        })
-        .collect();
-    if words.is_empty() { "something else".into() } else { words.join(" or ") }
-}
-
-fn range(schema: &Value) -> String {
-    match (schema.get("minimum"), schema.get("maximum")) {
-        (Some(least), Some(most)) => format!(" from {least} to {most}"),
-        (Some(least), None) => format!(" of at least {least}"),
-        (None, Some(most)) => format!(" of at most {most}"),
-        (None, None) => String::new(),
-    }
-}
-
-/// The words that a schema allows, its alternatives' included, where it allows only words.
-fn enumerated(schema: &Value) -> Vec<String> {
-    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    if let Some(constant) = schema.get("const") {
-        return vec![word(constant)];
-    }
-    schema.get("enum").and_then(Value::as_array).into_iter().flatten().map(word).collect()
-}
-
-fn accepts_text(schema: &Value) -> bool {
-    let alternatives = ["anyOf", "oneOf"].iter().filter_map(|k| schema.get(*k)).filter_map(Value::as_array).flatten();
-    let of_type = match schema.get("type") {
-        Some(Value::String(one)) => one == "string",
-        Some(Value::Array(several)) => several.iter().any(|t| t == "string"),
-        _ => false,
-    };
-    of_type || alternatives.into_iter().any(accepts_text)
 }

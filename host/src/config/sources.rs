@@ -16,19 +16,24 @@ pub(crate) struct Read {
 
 const TYPES: [&str; 4] = ["tail", "stdin", "http", "generate"];
 
-const ELSEWHERE: Elsewhere = &[
+const NAME: (&str, &str) = ("name", "the source's name is its key under \"sources\"; what it does is \"type\"");
+const TAIL: Elsewhere = &[
+    NAME,
     ("path", "did you mean \"paths\"?"),
     ("include", "did you mean \"paths\"?"),
     ("exclude_path", "did you mean \"exclude\"?"),
     ("read_from_head", "write read_from: beginning"),
     ("start_position", "write read_from: beginning or end"),
-    ("name", "the source's name is its key under \"sources\"; what it does is \"type\""),
     ("db", "positions are kept in data_dir by themselves"),
+    ("max_line_bytes", "did you mean \"max_line_size\"?"),
+];
+const HTTP: Elsewhere = &[
+    NAME,
     ("port", "did you mean \"listen\"?"),
     ("address", "did you mean \"listen\"?"),
-    ("max_line_bytes", "did you mean \"max_line_size\"?"),
     ("max_body_bytes", "did you mean \"max_body_size\"?"),
 ];
+const OTHERS: Elsewhere = &[NAME];
 
 /// Reads every source; those with faults are left out.
 pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
@@ -84,11 +89,15 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
     if tag.as_deref().is_some_and(|t| t.len() > 255) {
         section.fault("tag", "a tag has at most 255 bytes", None);
     }
-    let kind = match kind?.as_str() {
-        "tail" => tail(&mut section).map(SourceKind::Tail),
-        "stdin" => Some(SourceKind::Stdin),
-        "http" => http(&mut section).map(SourceKind::Http),
-        "generate" => Some(SourceKind::Generate(generate(&mut section))),
+    let Some(kind) = kind else {
+        section.report_missing();
+        return None;
+    };
+    let (kind, elsewhere) = match kind.as_str() {
+        "tail" => (tail(&mut section).map(SourceKind::Tail), TAIL),
+        "stdin" => (Some(SourceKind::Stdin), OTHERS),
+        "http" => (http(&mut section).map(SourceKind::Http), HTTP),
+        "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         other => {
             let guess = nearest(other, &TYPES).map(|t| format!("; did you mean {t:?}?")).unwrap_or_default();
             let message = format!(
@@ -99,7 +108,7 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
             return None;
         }
     };
-    section.finish(ELSEWHERE);
+    section.finish(elsewhere);
     Some(SourceConfig { name: name.into(), tag: tag.map_or_else(|| name.into(), Arc::from), kind: kind? })
 }
 
@@ -136,7 +145,17 @@ fn http(section: &mut Section<'_>) -> Option<HttpSourceConfig> {
     section.missing("listen", "write for example listen: 127.0.0.1:9880");
     let listen = section.address("listen");
     let max_body_bytes = section.size("max_body_size", 1..=1 << 30).unwrap_or(16 << 20);
-    listen.map(|listen| HttpSourceConfig { listen, max_body_bytes })
+    let waits = MOMENT..=Duration::from_secs(3600);
+    let header_timeout = section.duration("header_timeout", waits.clone()).unwrap_or(Duration::from_secs(10));
+    let idle_timeout = section.duration("idle_timeout", waits).unwrap_or(Duration::from_secs(75));
+    let max_connections = section.count("max_connections", 1..=1_000_000).unwrap_or(1024);
+    listen.map(|listen| HttpSourceConfig {
+        listen,
+        max_body_bytes,
+        header_timeout,
+        idle_timeout,
+        max_connections: usize::try_from(max_connections).unwrap_or(usize::MAX),
+    })
 }
 
 fn generate(section: &mut Section<'_>) -> GenerateConfig {

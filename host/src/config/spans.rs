@@ -1,6 +1,6 @@
 //! Where each part of a plugin's `config` is written, so that faults which only the plugin can tell have a place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::fault::{Fault, Place};
@@ -14,6 +14,8 @@ pub struct PluginConfigSpans {
     output: Arc<str>,
     plugin: Place,
     parts: BTreeMap<String, Part>,
+    /// What is written but could not be read, and so is missing in the JSON.
+    faulty: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +26,13 @@ struct Part {
     found: String,
     /// A number, `true` or `false` as it is written: JSON does not keep `007` or `1e3`.
     unquoted: Option<String>,
+    /// A scalar's text, where some of it came from the environment.
+    from_environment: Option<String>,
 }
 
 impl PluginConfigSpans {
     pub(crate) fn new(file: Arc<str>, output: &str, plugin: Place) -> Self {
-        Self { file, output: output.into(), plugin, parts: BTreeMap::new() }
+        Self { file, output: output.into(), plugin, parts: BTreeMap::new(), faulty: BTreeSet::new() }
     }
 
     pub(crate) fn note(&mut self, pointer: &str, key: Place, node: &Node) {
@@ -38,13 +42,34 @@ impl PluginConfigSpans {
             }
             _ => None,
         };
-        let part = Part { key, value: node.at, found: node.found(), unquoted };
+        let from_environment = match &node.value {
+            Value::Scalar(s) if s.from_environment => Some(s.text.clone()),
+            _ => None,
+        };
+        let part = Part { key, value: node.at, found: node.found(), unquoted, from_environment };
         self.parts.insert(pointer.to_owned(), part);
     }
 
     /// Notes that there is no `config`; what would be there has the place of the output.
     pub(crate) fn note_missing(&mut self, at: Place) {
-        self.parts.insert(String::new(), Part { key: at, value: at, found: "nothing".into(), unquoted: None });
+        let found = "nothing".into();
+        let part = Part { key: at, value: at, found, unquoted: None, from_environment: None };
+        self.parts.insert(String::new(), part);
+    }
+
+    /// Notes that a value could not be read and was reported. "" is the whole `config`.
+    pub(crate) fn note_faulty(&mut self, pointer: &str) {
+        self.faulty.insert(pointer.to_owned());
+    }
+
+    /// What was noted as faulty.
+    pub(crate) fn faulty(&self) -> &BTreeSet<String> {
+        &self.faulty
+    }
+
+    /// A scalar's text, where some of it came from the environment.
+    pub(crate) fn from_environment(&self, pointer: &str) -> Option<&str> {
+        self.parts.get(pointer)?.from_environment.as_deref()
     }
 
     /// What is there, in words: `the number 5`.
@@ -82,13 +107,6 @@ impl PluginConfigSpans {
         let path = format!("outputs.{}.config{}", self.output, dotted(pointer));
         Fault { file: self.file.clone(), place, path, message, help }
     }
-}
-
-/// A fault of the component's own, at `pointer` (RFC 6901) in the output's `config`.
-#[must_use]
-pub fn fault_at(output: &OutputConfig, pointer: &str, message: impl Into<String>) -> Fault {
-    let spans = &output.config_spans;
-    spans.fault(spans.place(pointer), pointer, message.into(), None)
 }
 
 /// A fault of the component itself: it cannot be found, or used.

@@ -5,17 +5,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
-use super::model::{
-    AdminConfig, AwsConfig, Config, JournalConfig, LogConfig, PayloadSigning, PluginsConfig, SourceKind,
-};
+use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, SourceKind};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
 use super::{outputs, sources};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 const ELSEWHERE: Elsewhere = &[
     ("inputs", "did you mean \"sources\"?"),
@@ -28,14 +27,12 @@ const ELSEWHERE: Elsewhere = &[
     ("listen", "it belongs under \"admin\", or to a source"),
 ];
 
-const CREDENTIALS: &str = "credentials come from the usual AWS chain: environment, profile, instance or task role";
-
 /// Reads the whole configuration. The result is only good where the sink stayed empty.
 pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
     let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
     let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
-    let aws = top.section("aws").map(aws).unwrap_or_default().over(&AwsConfig::default());
+    let aws = top.section("aws").map(|section| aws::read(section, &Aws::default())).unwrap_or_default();
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
     let admin = top.section("admin").and_then(admin);
@@ -48,7 +45,7 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     Some(Config {
         data_dir,
         grace,
-        aws,
+        aws: aws.config,
         journal,
         log,
         admin,
@@ -56,61 +53,6 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })
-}
-
-/// What one `aws` block says.
-#[derive(Default)]
-pub(crate) struct AwsPart {
-    values: AwsConfig,
-    payload_signing: Option<PayloadSigning>,
-}
-
-impl AwsPart {
-    /// Each value of this block, or else the default's.
-    pub(crate) fn over(self, defaults: &AwsConfig) -> AwsConfig {
-        let AwsPart { values, payload_signing } = self;
-        let text = |own: Option<String>, default: &Option<String>| own.or_else(|| default.clone());
-        AwsConfig {
-            region: text(values.region, &defaults.region),
-            endpoint: text(values.endpoint, &defaults.endpoint),
-            profile: text(values.profile, &defaults.profile),
-            role_arn: text(values.role_arn, &defaults.role_arn),
-            external_id: text(values.external_id, &defaults.external_id),
-            session_name: text(values.session_name, &defaults.session_name),
-            sts_endpoint: text(values.sts_endpoint, &defaults.sts_endpoint),
-            path_style: values.path_style.or(defaults.path_style),
-            payload_signing: payload_signing.unwrap_or(defaults.payload_signing),
-            connect_timeout: values.connect_timeout.or(defaults.connect_timeout),
-            request_timeout: values.request_timeout.or(defaults.request_timeout),
-        }
-    }
-}
-
-/// Reads an `aws` block.
-pub(crate) fn aws(mut section: Section<'_>) -> AwsPart {
-    let signing =
-        [("auto", PayloadSigning::Auto), ("always", PayloadSigning::Always), ("never", PayloadSigning::Never)];
-    let values = AwsConfig {
-        region: section.text("region"),
-        endpoint: section.url("endpoint"),
-        profile: section.text("profile"),
-        role_arn: section.text("role_arn"),
-        external_id: section.text("external_id"),
-        session_name: section.text("session_name"),
-        sts_endpoint: section.url("sts_endpoint"),
-        path_style: section.boolean("path_style"),
-        payload_signing: PayloadSigning::default(),
-        connect_timeout: section.duration("connect_timeout", MOMENT..=YEAR),
-        request_timeout: section.duration("request_timeout", MOMENT..=YEAR),
-    };
-    let payload_signing = section.one_of("payload_signing", &signing);
-    section.finish(&[
-        ("access_key_id", CREDENTIALS),
-        ("secret_access_key", CREDENTIALS),
-        ("session_token", CREDENTIALS),
-        ("force_path_style", "did you mean \"path_style\"?"),
-    ]);
-    AwsPart { values, payload_signing }
 }
 
 fn journal(mut section: Section<'_>) -> JournalConfig {

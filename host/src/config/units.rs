@@ -32,6 +32,10 @@ const TIMES: [(&str, u64); 5] = [
 /// # Errors
 /// What is wrong, as the end of a sentence, with what to write instead.
 pub fn parse_size(text: &str) -> Result<u64, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty".into());
+    }
+    no_sign(text)?;
     let (number, unit) = split(text.trim());
     let factor = if unit.is_empty() {
         1
@@ -41,7 +45,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
             None => return Err(unknown_size_unit(number, unit)),
         }
     };
-    let bytes = times(number, factor).ok_or_else(|| format!("{number:?} is not a number"))?;
+    let bytes = times(number, factor).ok_or_else(|| no_number(number, "it is larger than any disk"))?;
     match u64::try_from(bytes) {
         Ok(bytes) if bytes <= i64::MAX as u64 => Ok(bytes),
         _ => Err("it is larger than any disk".into()),
@@ -68,6 +72,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if rest.is_empty() {
         return Err("it is empty".into());
     }
+    no_sign(rest)?;
     let mut total: u128 = 0;
     while !rest.is_empty() {
         let (number, after) = split(rest);
@@ -79,13 +84,31 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let Some((_, factor)) = TIMES.iter().find(|(name, _)| *name == unit) else {
             return Err(format!("the unit {unit:?} is not known: write ms, s, m, h or d"));
         };
-        let nanoseconds = times(number, *factor).ok_or_else(|| format!("{number:?} is not a number"))?;
+        let nanoseconds = times(number, *factor).ok_or_else(|| no_number(number, "it is longer than ten years"))?;
         total = total.saturating_add(nanoseconds);
         rest = after.trim_start();
     }
     match u64::try_from(total).map(Duration::from_nanos) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         _ => Err("it is longer than ten years".into()),
+    }
+}
+
+fn no_sign(text: &str) -> Result<(), String> {
+    match text.trim_start().chars().next() {
+        Some('-') => Err("it is negative".into()),
+        Some('+') => Err("it has a sign: write it without".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Why [`times`] gave nothing.
+fn no_number(number: &str, too_large: &str) -> String {
+    let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    match number {
+        "" => "it does not begin with a number".into(),
+        _ if digits => too_large.into(),
+        _ => format!("{number:?} is not a number"),
     }
 }
 

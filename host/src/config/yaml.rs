@@ -89,6 +89,9 @@ impl Tree<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let node = if self.key_is_next() {
+                    if let Some(tag) = tag.as_deref().filter(|tag| core(tag) != Some("str")) {
+                        self.sink.add(at, &self.path(), unknown(tag));
+                    }
                     Node {
                         at,
                         value: Value::Scalar(Scalar {
@@ -134,8 +137,12 @@ impl Tree<'_> {
     }
 
     fn open(&mut self, at: Place, anchor: usize, tag: Option<&Tag>, items: Items) -> Option<()> {
-        if let Some(tag) = tag.filter(|t| !t.is_yaml_core_schema()) {
-            self.sink.add(at, &self.path(), format!("the tag {tag} is not known"));
+        let kind = match &items {
+            Items::List(_) => "seq",
+            Items::Map(_) => "map",
+        };
+        if let Some(tag) = tag.filter(|tag| core(tag) != Some(kind)) {
+            self.sink.add(at, &self.path(), unknown(tag));
         }
         if self.frames.len() >= DEEPEST {
             self.sink.add(at, "", format!("nested deeper than {DEEPEST} levels"));
@@ -251,14 +258,26 @@ impl Tree<'_> {
         if from_environment && meaning == Meaning::Missing {
             meaning = Meaning::Text;
         }
-        match tag {
-            None => {}
-            Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => meaning = Meaning::Text,
-            Some(tag) => {
-                self.sink.add(at, &self.path(), format!("the tag {tag} is not known"));
+        let tagged = match tag.map(|tag| (tag, core(tag))) {
+            None => Ok(meaning),
+            Some((_, Some("str"))) => Ok(Meaning::Text),
+            Some((tag, kind)) => match (kind, Meaning::of_plain(&text)) {
+                (Some("int"), it @ Meaning::Int(_)) | (Some("bool"), it @ Meaning::Bool(_)) => Ok(it),
+                (Some("float"), it @ (Meaning::Int(_) | Meaning::Float(_))) => Ok(it),
+                (Some("null"), it @ (Meaning::Missing | Meaning::Null)) => Ok(it),
+                (Some("int" | "bool" | "float" | "null"), _) => {
+                    Err(format!("what follows is no {}: leave the tag out", shown(tag)))
+                }
+                _ => Err(unknown(tag)),
+            },
+        };
+        meaning = match tagged {
+            Ok(meaning) => meaning,
+            Err(message) => {
+                self.sink.add(at, &self.path(), message);
                 return Node { at, value: Value::Faulty };
             }
-        }
+        };
         Node { at, value: Value::Scalar(Scalar { text, meaning, from_environment }) }
     }
 
@@ -298,6 +317,19 @@ impl Tree<'_> {
         };
         self.sink.push(at, "", format!("not YAML: {}", error.info()), help);
     }
+}
+
+/// What a tag of the core schema (YAML 1.2.2, section 10.3) is called: `str`.
+fn core(tag: &Tag) -> Option<&str> {
+    tag.is_yaml_core_schema().then_some(tag.suffix.as_str())
+}
+
+fn shown(tag: &Tag) -> String {
+    core(tag).map_or_else(|| tag.to_string(), |suffix| format!("!!{suffix}"))
+}
+
+fn unknown(tag: &Tag) -> String {
+    format!("the tag {} is not known: leave it out", shown(tag))
 }
 
 fn scalar_bytes(node: &Node) -> usize {

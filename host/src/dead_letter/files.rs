@@ -52,9 +52,8 @@ impl Filter {
         if let Some(output) = &output {
             check_output(output)?;
         }
-        if let Some(batch) = batch.as_ref().filter(|b| !is_batch(b)) {
-            let rule = "a batch id has 32 hexadecimal digits; `wharf dead-letter list` shows them";
-            return Err(DeadLetterError::Name { what: "batch", name: batch.clone(), rule });
+        if let Some(batch) = &batch {
+            check_batch(batch)?;
         }
         Ok(Self { output, batch })
     }
@@ -141,6 +140,20 @@ impl DeadLetters {
         }
         files.sort_by(|a, b| (&a.output, a.written, &a.batch).cmp(&(&b.output, b.written, &b.batch)));
         Ok(files)
+    }
+
+    /// The outputs that have, or had, dead letters here, by name.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn outputs(&self) -> Result<Vec<String>, DeadLetterError> {
+        let name = |folder: &PathBuf| folder.file_name().and_then(|n| n.to_str()).map(ToOwned::to_owned);
+        let mut outputs: Vec<String> = folders(&self.folder)?.iter().filter_map(name).collect();
+        outputs.retain(|output| output != REPLAY_FOLDER);
+        outputs.extend(self.replay_pending()?.into_iter().map(|file| file.output));
+        outputs.sort();
+        outputs.dedup();
+        Ok(outputs)
     }
 
     /// Removes the files that the filter admits, and gives them. Those that wait for their replay stay.
@@ -280,6 +293,15 @@ pub(super) fn check_output(name: &str) -> Result<(), DeadLetterError> {
     }
     let rule = "names have 1 to 64 of the characters a-z, 0-9, _ and -";
     Err(DeadLetterError::Name { what: "output", name: name.into(), rule })
+}
+
+/// Names of batches are file names here, too.
+fn check_batch(name: &str) -> Result<(), DeadLetterError> {
+    if is_batch(name) {
+        return Ok(());
+    }
+    let rule = "a batch id has 32 digits of 0-9 and a-f; `wharf dead-letter list` shows them";
+    Err(DeadLetterError::Name { what: "batch", name: name.into(), rule })
 }
 
 fn is_batch(name: &str) -> bool {

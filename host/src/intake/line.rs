@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::Refused;
+use super::{JOURNAL, Refused};
 use crate::journal::{AppendError, Condition, Journal};
 use crate::queue::Queue;
 use crate::record::{Chunk, ChunkId};
@@ -156,9 +156,9 @@ impl Line {
     pub(super) fn refusal(&self) -> Refused {
         match &*self.log.condition().borrow() {
             Condition::DiskFull { .. } => Refused::DiskFull { retry_after: RETRY_AFTER },
-            Condition::LimitReached { .. } => Refused::Full { what: "the journal".into(), retry_after: RETRY_AFTER },
+            Condition::LimitReached { .. } => Refused::Full { what: JOURNAL.into(), retry_after: RETRY_AFTER },
             Condition::Failed(cause) => Refused::Failed(cause.clone()),
-            Condition::Writable => Refused::Full { what: "the journal".into(), retry_after: PAUSE },
+            Condition::Writable => Refused::Full { what: JOURNAL.into(), retry_after: PAUSE },
         }
     }
 
@@ -291,8 +291,8 @@ fn is_final(error: &AppendError) -> bool {
 fn refusal_of(error: &AppendError) -> Refused {
     match error {
         AppendError::DiskFull { .. } => Refused::DiskFull { retry_after: RETRY_AFTER },
-        AppendError::LimitReached { .. } => Refused::Full { what: "the journal".into(), retry_after: RETRY_AFTER },
-        AppendError::Overtaking => Refused::Full { what: "the journal".into(), retry_after: PAUSE },
+        AppendError::LimitReached { .. } => Refused::Full { what: JOURNAL.into(), retry_after: RETRY_AFTER },
+        AppendError::Overtaking => Refused::Full { what: JOURNAL.into(), retry_after: PAUSE },
         AppendError::Io(cause) => Refused::Failed(cause.clone()),
         AppendError::Closed => Refused::Stopping,
     }

@@ -29,6 +29,9 @@ const REMEMBERED_TAGS: usize = 4096;
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// Why records are dropped whose tag no output wants, as `wharf_dropped_records_total` has it, with an empty output.
+pub const NO_OUTPUT: &str = "no_output";
+
 /// Where sources hand chunks in. Cheap to clone.
 #[derive(Clone)]
 pub struct Intake {
@@ -89,6 +92,23 @@ pub enum Refused {
     /// Wharf is stopping.
     #[error("Wharf is stopping")]
     Stopping,
+}
+
+/// What is full where the journal is, by its own limit.
+const JOURNAL: &str = "the journal";
+
+impl Refused {
+    /// Its kind, as `wharf_source_refused_requests_total` has it.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Full { what, .. } if what == JOURNAL => "journal_full",
+            Self::Full { .. } => "queue_full",
+            Self::DiskFull { .. } => "disk_full",
+            Self::Failed(_) => "journal_failed",
+            Self::Stopping => "stopping",
+        }
+    }
 }
 
 /// Whether any of an output's patterns wants this tag.
@@ -219,6 +239,18 @@ impl Intake {
         let positions = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner);
         positions.get(source).cloned().unwrap_or_default()
     }
+    /// Keeps positions that go with no record, such as the ends of files whose old content is left out. Whether they are on the disk.
+    pub async fn keep(&self, positions: Vec<Position>) -> bool {
+        let (ledger, count) = (self.inner.ledger.clone(), positions.len());
+        match tokio::task::spawn_blocking(move || ledger.keep(&positions)).await {
+            Ok(Ok(())) => true,
+            Ok(Err(e)) => {
+                tracing::warn!(source = ?self.source, positions = count, error = %e, "where files begin could not be kept yet; it is tried again");
+                false
+            }
+            Err(_) => false,
+        }
+    }
     /// Forgets positions, for instance of files that are gone. Where that cannot be written they are there again after a restart.
     pub async fn forget(&self, source: &str, keys: Vec<String>) {
         if let Some(known) = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner).get_mut(source) {
@@ -233,6 +265,10 @@ impl Intake {
     /// A record was taken in by a source but lost a part, or was refused for good: counted as `wharf_source_discarded_records_total{source, reason}`.
     pub fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         self.inner.metrics.discarded(source, reason, records);
+    }
+    /// A request was not taken, for one of a few fixed reasons: counted as `wharf_source_refused_requests_total{source, reason}`.
+    pub fn count_refused(&self, source: &str, reason: &'static str) {
+        self.inner.metrics.refused(source, reason);
     }
     /// Takes nothing from now on; what waits for room or for the disk is told so.
     pub fn stop(&self) {
@@ -252,7 +288,7 @@ impl Intake {
 
     fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
         self.count_accepted(chunk);
-        self.inner.metrics.dropped("", "no_output", u64::from(chunk.meta().records));
+        self.inner.metrics.dropped("", NO_OUTPUT, u64::from(chunk.meta().records));
         Ticket { done: None }
     }
 

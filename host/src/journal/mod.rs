@@ -118,6 +118,14 @@ pub struct Quarantined {
     pub reason: String,
 }
 
+impl Quarantined {
+    /// Records in it; 0 where its header cannot tell.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.meta.as_ref().map_or(0, |meta| u64::from(meta.records))
+    }
+}
+
 /// Whether the journal takes appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
@@ -154,6 +162,8 @@ pub struct Usage {
     pub chunks: usize,
     /// fdatasync calls so far.
     pub commits: u64,
+    /// Records in chunks that were found damaged on disk, at the opening and since, as far as their number is known.
+    pub quarantined_records: u64,
 }
 
 /// Why a journal does not open.
@@ -246,6 +256,7 @@ impl Journal {
             table: Mutex::new(std::mem::take(&mut opened.table)),
             condition: watch::Sender::new(Condition::Writable),
             commits: AtomicU64::new(0),
+            quarantined_records: AtomicU64::new(recovery.quarantined.iter().map(Quarantined::records).sum()),
             refusals: AtomicU64::new(0),
             opened: Mutex::new(Some(opened)),
             thread: Mutex::new(None),
@@ -352,7 +363,8 @@ impl Journal {
     }
     /// How much there is.
     pub fn usage(&self) -> Usage {
-        self.shared.table().usage(self.shared.commits.load(Ordering::Relaxed))
+        let quarantined = self.shared.quarantined_records.load(Ordering::Relaxed);
+        self.shared.table().usage(self.shared.commits.load(Ordering::Relaxed), quarantined)
     }
     /// Whether appends are taken, and when that changes.
     pub fn condition(&self) -> watch::Receiver<Condition> {

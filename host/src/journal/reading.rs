@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
@@ -136,6 +137,7 @@ pub(super) fn set_chunk_aside(
         }
         table.remove(id)
     };
+    shared.quarantined_records.fetch_add(u64::from(place.records), Ordering::Relaxed);
     if freed {
         shared.ask_to_reclaim();
     }

@@ -83,7 +83,7 @@ impl Writer {
                 break;
             }
             if let Some(bytes) = self.raw(id, place) {
-                items.push(Item { id, head: bytes, bodies: Bytes::new() });
+                items.push(Item { id, head: bytes, bodies: Bytes::new(), records: place.records });
                 from.push(place);
                 spans += span;
             }

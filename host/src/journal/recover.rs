@@ -89,7 +89,13 @@ pub(super) fn open(dir: &Path, quarantine: &Path, segment_bytes: u64) -> Result<
     let mut metas = BTreeMap::new();
     for (generation, one) in &mut candidates {
         for found in one.scan.found.drain(..) {
-            places.insert(found.id, Place { generation: *generation, offset: found.offset, length: found.length });
+            let place = Place {
+                generation: *generation,
+                offset: found.offset,
+                length: found.length,
+                records: found.meta.records,
+            };
+            places.insert(found.id, place);
             metas.insert(found.id, found.meta);
         }
     }

@@ -63,6 +63,8 @@ pub(super) struct Shared {
     pub(super) table: Mutex<Table>,
     pub(super) condition: watch::Sender<Condition>,
     pub(super) commits: AtomicU64,
+    /// Records in chunks that were damaged on disk, as far as their number is known: found at the opening and since.
+    pub(super) quarantined_records: AtomicU64,
     /// How many times chunks were refused; raised before any of them hears of it.
     pub(super) refusals: AtomicU64,
     /// What the writer starts from, until it does.

@@ -22,6 +22,8 @@ pub(super) struct Place {
     pub(super) offset: u64,
     /// Bytes of the encoded chunk.
     pub(super) length: u64,
+    /// In it: for the count, where it proves damaged and cannot tell any more.
+    pub(super) records: u32,
 }
 
 /// A segment file and what lives in it.
@@ -158,13 +160,14 @@ impl Table {
         segments + self.spares.iter().map(|spare| spare.length).sum::<u64>()
     }
 
-    pub(super) fn usage(&self, commits: u64) -> Usage {
+    pub(super) fn usage(&self, commits: u64, quarantined_records: u64) -> Usage {
         Usage {
             live_bytes: self.live_bytes,
             disk_bytes: self.disk_bytes(),
             segments: self.segments.len(),
             chunks: self.chunks.len(),
             commits,
+            quarantined_records,
         }
     }
 }

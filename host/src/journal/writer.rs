@@ -34,6 +34,7 @@ pub(super) struct Item {
     pub(super) id: u64,
     pub(super) head: Bytes,
     pub(super) bodies: Bytes,
+    pub(super) records: u32,
 }
 
 impl Item {
@@ -156,7 +157,12 @@ impl Writer {
             let part = self.take_what_fits(&mut group);
             let items: Vec<Item> = part
                 .iter()
-                .map(|waiting| Item { id: self.take_id(), head: waiting.head.clone(), bodies: waiting.bodies.clone() })
+                .map(|waiting| Item {
+                    id: self.take_id(),
+                    head: waiting.head.clone(),
+                    bodies: waiting.bodies.clone(),
+                    records: waiting.meta.records,
+                })
                 .collect();
             match self.write(&items) {
                 Ok(places) => self.committed(part, &items, &places),
@@ -223,7 +229,8 @@ impl Writer {
         let start = active.end;
         for (item, header) in items.iter().zip(&headers) {
             let length = item.length();
-            places.push(Place { generation: segment.generation, offset: active.end, length });
+            let place = Place { generation: segment.generation, offset: active.end, length, records: item.records };
+            places.push(place);
             pieces.push(IoSlice::new(header));
             pieces.push(IoSlice::new(&item.head));
             pieces.push(IoSlice::new(&item.bodies));

@@ -15,6 +15,13 @@ use crate::telemetry::Metrics;
 /// How long an ending waits before it tries again where the host itself is in trouble (its disk, its state).
 const HOST_TROUBLE_PAUSE: Duration = Duration::from_millis(500);
 
+/// The destination will never take it.
+pub(super) const REJECTED: &str = "rejected";
+/// The batch's time is over.
+pub(super) const RETRY_EXPIRED: &str = "retry_expired";
+/// Lost on disk after the batch closed.
+pub(super) const DAMAGED: &str = "damaged";
+
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     pub(crate) output: Arc<str>,
@@ -44,13 +51,13 @@ impl Ending {
         let refused = if rejected.is_empty() {
             0
         } else {
-            self.write_letters(batch, portions, "rejected", Dead::Some(rejected)).await
+            self.write_letters(batch, portions, REJECTED, Dead::Some(rejected)).await
         };
         self.settle(batch).await;
         self.metrics.delivered(&self.output, confirmed, bytes);
         self.count_lost(batch, confirmed + refused);
         if refused > 0 {
-            self.metrics.rejected(&self.output, "rejected", refused);
+            self.metrics.rejected(&self.output, REJECTED, refused);
         }
         tracing::debug!(output = %self.output, batch = %batch.row.id, records, bytes, rejected = refused, "delivered");
     }
@@ -81,7 +88,7 @@ impl Ending {
     fn count_lost(&self, batch: &Batch, accounted: u64) {
         let lost = totals(&batch.portions).0.saturating_sub(accounted);
         if lost > 0 {
-            self.metrics.dropped(&self.output, "damaged", lost);
+            self.metrics.dropped(&self.output, DAMAGED, lost);
         }
     }
 

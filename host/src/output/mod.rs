@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use crate::config::RetryConfig;
 use crate::dead_letter::DeadLetters;
 use crate::journal::Journal;
-use crate::plugin::{Plugin, WorkerContext};
+use crate::plugin::{DeathCause, FailureKind, Plugin, WorkerContext};
 use crate::queue::Queue;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, OutputWords};
 
 pub use destination::{Destination, Destinations};
+pub use schedule::Retries;
 pub use status::{LastFailure, OutputStatus, WorkerState};
 
 use ending::Ending;
@@ -134,6 +135,22 @@ impl Output {
     }
 }
 
+/// Every word that an output's counters use, so that each of them is there, at 0, before anything happens.
+#[must_use]
+pub fn counter_words() -> OutputWords {
+    let causes = DeathCause::ALL.into_iter();
+    let kinds = FailureKind::ALL.into_iter().filter(|kind| *kind != FailureKind::Rejected);
+    OutputWords {
+        rejected: [ending::REJECTED, ending::RETRY_EXPIRED]
+            .into_iter()
+            .chain(causes.clone().filter(|cause| cause.blames_the_batch()).map(DeathCause::as_str))
+            .collect(),
+        dropped: vec![ending::DAMAGED],
+        retries: kinds.map(FailureKind::as_str).chain(causes.clone().map(DeathCause::as_str)).collect(),
+        restarts: causes.map(DeathCause::as_str).collect(),
+    }
+}
+
 /// A look at a running output.
 #[derive(Debug, Clone)]
 pub struct OutputHandle {
@@ -144,8 +161,8 @@ impl OutputHandle {
     /// How it is.
     #[must_use]
     pub fn status(&self) -> OutputStatus {
-        let queue = &self.shared.ending.queue;
-        self.shared.board.status(queue, self.shared.health.quarantined())
+        let shared = &self.shared;
+        shared.board.status(&shared.ending.queue, shared.schedule.retries(), shared.health.quarantined())
     }
 
     /// Whether everything that was taken in is settled.

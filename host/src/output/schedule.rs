@@ -33,6 +33,19 @@ pub(crate) struct Job {
     pub(crate) deaths: u32,
     /// Stores that had done nothing else before and that it ended.
     pub(crate) fresh_deaths: u32,
+    /// How the last attempt ended, for a person.
+    pub(crate) why: String,
+}
+
+/// The batches that wait for another try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retries {
+    /// How many.
+    pub batches: usize,
+    /// When the first of them is tried.
+    pub next: Instant,
+    /// How its last attempt ended.
+    pub why: String,
 }
 
 #[derive(Debug)]
@@ -93,6 +106,19 @@ impl Schedule {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// What waits for another try.
+    pub(crate) fn retries(&self) -> Option<Retries> {
+        let held = self.health.held_until(Instant::now());
+        let waiting = self.lock();
+        let (when, job) = waiting.values().min_by_key(|(when, job)| (*when, job.batch.row.number))?;
+        let why = if held.is_some() {
+            "its plugin is quarantined, and tried with one batch now and then".to_owned()
+        } else {
+            job.why.clone()
+        };
+        Some(Retries { batches: waiting.len(), next: held.map_or(*when, |held| held.max(*when)), why })
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Instant, Job)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,8 +145,9 @@ impl Schedule {
         Pick::Wait { until, draw }
     }
 
-    /// The next job. None once the output stops and nothing is left to try; a quarantined plugin is not waited for then.
-    pub(crate) async fn next(&self) -> Option<Job> {
+    /// The next job. None once the output stops and nothing is left to try; a quarantined plugin is not waited for then. Whenever it begins to
+    /// wait it tells whether any batch waits for another try.
+    pub(crate) async fn next(&self, tell: impl Fn(bool)) -> Option<Job> {
         let (mut drained, mut draw_first) = (false, true);
         loop {
             let changed = self.changed.notified();
@@ -137,6 +164,7 @@ impl Schedule {
                 Pick::Wait { until: None, .. } if stopping && drained => return None,
                 Pick::Wait { until, draw } => (until, draw && !drained),
             };
+            tell(until.is_some());
             let wait_over = async {
                 match until {
                     Some(until) => tokio::time::sleep_until(until).await,
@@ -167,6 +195,6 @@ impl Schedule {
 impl Job {
     pub(crate) fn new(batch: Batch) -> Self {
         let attempt = if batch.restored { 2 } else { 1 };
-        Self { batch, attempt, failures: 0, deaths: 0, fresh_deaths: 0 }
+        Self { batch, attempt, failures: 0, deaths: 0, fresh_deaths: 0, why: String::new() }
     }
 }

@@ -2,17 +2,21 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::queue::Queue;
+use crate::queue::{Fullness, Queue};
 use crate::record::now_ns;
 use crate::telemetry::Metrics;
+
+use super::schedule::Retries;
 
 /// What a worker is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerState {
     /// Building its store.
     Starting,
-    /// Waiting for a batch.
+    /// Waiting for a batch; there is none.
     Idle,
+    /// Waiting for a batch; there are some, but each has failed and waits for its next try.
+    WaitingForRetry,
     /// Waiting until its destination may be tried.
     Paused,
     /// Delivering.
@@ -28,6 +32,7 @@ impl WorkerState {
         match self {
             Self::Starting => "starting",
             Self::Idle => "idle",
+            Self::WaitingForRetry => "waiting_for_retry",
             Self::Paused => "paused",
             Self::Busy => "busy",
             Self::Stopped => "stopped",
@@ -57,10 +62,14 @@ pub struct OutputStatus {
     pub quarantined: bool,
     /// The last failure, until a batch is delivered.
     pub last_failure: Option<LastFailure>,
+    /// Batches that wait for another try.
+    pub retries: Option<Retries>,
     /// Bytes of chunks that are not settled.
     pub queue_bytes: u64,
     /// Records that are not settled.
     pub queue_records: u64,
+    /// Its queue's share of the disk, while sources are turned away because that is used up.
+    pub full: Option<Fullness>,
     /// Age of the oldest undelivered record, seconds; 0 where there is none.
     pub oldest_age_seconds: f64,
 }
@@ -107,7 +116,7 @@ impl StatusBoard {
         self.lock().last_failure = None;
     }
 
-    pub(crate) fn status(&self, queue: &Queue, quarantined: bool) -> OutputStatus {
+    pub(crate) fn status(&self, queue: &Queue, retries: Option<Retries>, quarantined: bool) -> OutputStatus {
         let inner = self.lock();
         let age_ns = queue.oldest_arrival_ns().map_or(0, |arrival| now_ns().saturating_sub(arrival).max(0));
         #[expect(clippy::cast_precision_loss, reason = "an age in seconds for people and graphs")]
@@ -117,8 +126,10 @@ impl StatusBoard {
             workers: inner.workers.clone(),
             quarantined,
             last_failure: inner.last_failure.clone(),
+            retries,
             queue_bytes: queue.bytes(),
             queue_records: queue.records(),
+            full: queue.fullness(),
             oldest_age_seconds,
         }
     }

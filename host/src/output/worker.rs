@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::plugin::{Death, DeathCause, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
+use crate::plugin::{Death, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
 use crate::record::{Portion, now_ns};
 
 use super::destination::Permit;
+use super::ending::{REJECTED, RETRY_EXPIRED};
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
@@ -30,8 +31,11 @@ struct Seat {
 pub(super) async fn run(number: u32, shared: Arc<Shared>) {
     let mut seat: Option<Seat> = None;
     loop {
-        shared.board.worker(number, WorkerState::Idle);
-        let Some(job) = shared.schedule.next().await else { break };
+        let waits = |for_retry: bool| {
+            let state = if for_retry { WorkerState::WaitingForRetry } else { WorkerState::Idle };
+            shared.board.worker(number, state);
+        };
+        let Some(job) = shared.schedule.next(waits).await else { break };
         // A batch that ended a store gets a fresh one, so that the next death tells something.
         if job.deaths > 0
             && let Some(used) = seat.take_if(|seat| seat.batches > 0)
@@ -154,15 +158,15 @@ async fn failed(
     number: u32,
     shared: &Shared,
 ) -> Option<Seat> {
-    let kind = kind_name(failure.kind);
+    let kind = failure.kind.as_str();
     shared.board.failed(kind, &failure.message);
     if failure.kind == FailureKind::Rejected {
-        shared.ending.dead(&job.batch, &delivery.portions, "rejected", &failure.message).await;
+        shared.ending.dead(&job.batch, &delivery.portions, REJECTED, &failure.message).await;
         return seat;
     }
     if too_old(&job, shared) {
         let seat = abandon(seat, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.portions, "retry_expired", &expired(&job, &failure.message)).await;
+        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &failure.message)).await;
         return seat;
     }
     job.failures = job.failures.saturating_add(1);
@@ -173,6 +177,7 @@ async fn failed(
     if let Some(asked) = failure.retry_after {
         wait = wait.max(asked.min(shared.retry.max));
     }
+    job.why = format!("{kind}: {}", failure.message);
     shared.metrics.retry(&shared.ending.output, kind);
     tracing::warn!(
         output = %shared.ending.output, batch = %job.batch.row.id, kind, attempt = job.attempt - 1,
@@ -201,8 +206,7 @@ async fn died(
     );
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
-    let blames_the_batch = !matches!(death.cause, DeathCause::Timeout | DeathCause::Host);
-    if blames_the_batch {
+    if death.cause.blames_the_batch() {
         job.fresh_deaths = job.fresh_deaths.saturating_add(u32::from(fresh));
         // However old the batch is: that the plugin dies of it says nothing about the destination, and it is soon known whether it is
         // the batch or the plugin.
@@ -221,9 +225,10 @@ async fn died(
         }
     } else if too_old(&job, shared) {
         abandon(None, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.portions, "retry_expired", &expired(&job, &death.message)).await;
+        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &death.message)).await;
         return;
     }
+    job.why = format!("{cause}: {}", death.message);
     shared.metrics.retry(output, cause);
     shared.schedule.again_at(ended.now + backoff::wait(&shared.retry, job.failures, ended.random), job);
 }
@@ -259,14 +264,4 @@ async fn abandon(seat: Option<Seat>, delivery: &Delivery, number: u32, shared: &
         );
     }
     worker.map(|worker| Seat { worker, batches })
-}
-
-fn kind_name(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Throttled => "throttled",
-        FailureKind::Transient => "transient",
-        FailureKind::Auth => "auth",
-        FailureKind::Misconfigured => "misconfigured",
-        FailureKind::Rejected => "rejected",
-    }
 }

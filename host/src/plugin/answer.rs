@@ -13,11 +13,13 @@ use crate::record::PartitionKey;
 const MESSAGE_BYTES: usize = 4096;
 /// Longest reason of a rejection, bytes: there may be one for each record.
 const REASON_BYTES: usize = 512;
-/// Most faults that are told, and most buckets of a plan.
+/// Most faults that are told, and most buckets and log groups of a plan.
 const MAX_FAULTS: usize = 100;
 const MAX_SCOPES: usize = 64;
 /// Most partition keys of a plan.
 const MAX_KEYS: usize = 64;
+/// Longest name of a log group, and a `*`.
+const LOG_GROUP_BYTES: usize = 513;
 
 /// The records that a report rejects.
 ///
@@ -71,6 +73,15 @@ pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
     }
     if plan.partition_by.iter().any(|key| matches!(key, output::PartitionKey::Field(path) if path.is_empty())) {
         return Err("a partition key of the plan is a field without a path".into());
+    }
+    if plan.log_groups.len() > MAX_SCOPES {
+        return Err(format!(
+            "the plan names {} log groups, and may name at most {MAX_SCOPES}: a beginning with a * stands for many",
+            plan.log_groups.len()
+        ));
+    }
+    if let Some(name) = plan.log_groups.iter().find(|name| name.len() > LOG_GROUP_BYTES) {
+        return Err(format!("the plan names log group {:?}, which is too long for one", one_line(name, 64)));
     }
     let scope = |scope: output::S3Scope| S3Grant { bucket: scope.bucket, key_prefix: scope.key_prefix };
     Ok(Plan {
@@ -158,6 +169,26 @@ mod tests {
         assert_eq!(failure.kind, FailureKind::Auth);
         assert_eq!(failure.message.len(), 4096);
         assert_eq!(failure.retry_after, Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn a_plan_names_a_bounded_number_of_log_groups() {
+        let planned = |log_groups: Vec<String>| {
+            plan(output::Plan {
+                partition_by: vec![],
+                in_order: false,
+                record_overhead: 0,
+                max_bytes: None,
+                max_records: None,
+                max_age_ms: None,
+                s3: vec![],
+                log_groups,
+            })
+        };
+        let longest = format!("{}*", "g".repeat(512));
+        assert_eq!(planned(vec![longest.clone(); 64]).unwrap().log_groups.len(), 64);
+        assert!(planned(vec![longest.clone(); 65]).unwrap_err().contains("65 log groups"));
+        assert!(planned(vec![format!("{longest}x")]).is_err());
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// What plugins of this package export.
 const EXPORT: &str = "wharf:output/output";
 /// What this host offers of its own package.
-const INTERFACES: [&str; 8] = ["types", "records", "sequence", "storage", "s3", "log", "metrics", "clock"];
+const INTERFACES: [&str; 9] =
+    ["types", "records", "sequence", "storage", "s3", "cloudwatch-logs", "log", "metrics", "clock"];
 /// Packages of WASI that it offers, with nothing behind them.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
@@ -181,6 +182,13 @@ mod tests {
         assert_eq!(export_fault(&["a:b/c", "wharf:output/output@0.1.0"]), None);
         let text = export_fault(&["wasi:cli/run@0.2.0"]).unwrap();
         assert!(text.contains("no output") && text.contains("wasi:cli/run@0.2.0"), "{text}");
+    }
+
+    #[test]
+    fn every_interface_of_the_wit_files_is_offered() {
+        let wit = include_str!("../../../wit/output.wit");
+        let imports = wit.lines().filter_map(|line| line.trim().strip_prefix("import ")?.strip_suffix(';'));
+        assert_eq!(imports.collect::<Vec<_>>(), INTERFACES);
     }
 
     #[test]

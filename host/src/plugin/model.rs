@@ -140,6 +140,23 @@ pub enum FailureKind {
     Rejected,
 }
 
+impl FailureKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Throttled, Self::Transient, Self::Auth, Self::Misconfigured, Self::Rejected];
+
+    /// As metrics and messages have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::Transient => "transient",
+            Self::Auth => "auth",
+            Self::Misconfigured => "misconfigured",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
 /// Why a store is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Death {
@@ -171,6 +188,23 @@ pub enum DeathCause {
 }
 
 impl DeathCause {
+    /// Every cause.
+    pub const ALL: [Self; 7] = [
+        Self::Trap,
+        Self::CpuLimit,
+        Self::Timeout,
+        Self::OutOfMemory,
+        Self::HostLimit,
+        Self::InvalidReport,
+        Self::Host,
+    ];
+
+    /// Whether it may be the batch's fault: what the plugin did with it, not how long others took or what the host could not do.
+    #[must_use]
+    pub fn blames_the_batch(self) -> bool {
+        !matches!(self, Self::Timeout | Self::Host)
+    }
+
     /// As metrics and messages have it.
     #[must_use]
     pub fn as_str(self) -> &'static str {

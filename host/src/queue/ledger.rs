@@ -125,6 +125,16 @@ impl Shared {
         }
     }
 
+    /// Positions that came with no chunk, and so are older than every chunk's.
+    pub(super) fn keep(&self, positions: &[Position]) -> Result<(), StateError> {
+        const BEFORE_ALL_CHUNKS: ChunkId = ChunkId(0);
+        for some in positions.chunks(256) {
+            let some: Vec<_> = some.iter().map(|position| (position.clone(), BEFORE_ALL_CHUNKS)).collect();
+            self.state.put_positions(&some)?;
+        }
+        Ok(())
+    }
+
     /// Positions that are forgotten, here and in the state.
     pub(super) fn forget(&self, source: &str, keys: &[String]) -> Result<(), StateError> {
         if let Some(of_source) = lock(&self.books).positions.get_mut(source) {

@@ -53,6 +53,21 @@ pub enum WhenFull {
     DropNewest,
 }
 
+impl WhenFull {
+    /// The reason for which `wharf_dropped_records_total` counts what this drops, if it does.
+    #[must_use]
+    pub fn drop_reason(self) -> Option<&'static str> {
+        match self {
+            Self::Block => None,
+            Self::DropOldest => Some(DROP_OLDEST),
+            Self::DropNewest => Some(DROP_NEWEST),
+        }
+    }
+}
+
+const DROP_OLDEST: &str = "queue_full_drop_oldest";
+const DROP_NEWEST: &str = "queue_full_drop_newest";
+
 /// An output's queue settings.
 #[derive(Debug, Clone)]
 pub struct QueueOptions {
@@ -79,6 +94,15 @@ pub enum Admission {
     Full,
     /// It is to be dropped for this output (`drop_newest`), and was counted.
     Dropped,
+}
+
+/// A share of the disk that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fullness {
+    /// Bytes of chunks, as [`disk_bytes`] counts them.
+    pub used: u64,
+    /// What the output may have.
+    pub max: u64,
 }
 
 /// A batch that can be delivered.
@@ -143,6 +167,14 @@ impl Ledger {
                 }
             }
         }
+    }
+
+    /// Keeps positions that came with no chunk: any chunk that brings one of the same key is newer. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Where the state could not be written; what could be is kept.
+    pub fn keep(&self, positions: &[Position]) -> Result<(), StateError> {
+        self.shared.keep(positions)
     }
 
     /// Forgets positions, here and in the state. Blocks on the disk.
@@ -275,6 +307,10 @@ impl Queue {
     /// Arrival of the oldest undelivered record, nanoseconds since 1970 UTC.
     pub fn oldest_arrival_ns(&self) -> Option<i64> {
         self.inner.lock().oldest_arrival_ns()
+    }
+    /// Whether sources are turned away now because the output's share of the disk is used up.
+    pub fn fullness(&self) -> Option<Fullness> {
+        self.inner.fullness()
     }
     /// Bytes of what is not settled.
     pub fn bytes(&self) -> u64 {

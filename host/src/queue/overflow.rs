@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::partitions::Dropped;
-use super::{Admission, Batch, Inner, WhenFull};
+use super::{Admission, Batch, DROP_NEWEST, DROP_OLDEST, Fullness, Inner, WhenFull};
 use crate::record::{ChunkId, Portion, Position};
 use crate::state::StateError;
 
@@ -14,6 +14,25 @@ pub(super) const CURSORS_AT_ONCE: usize = 256;
 
 impl Inner {
     pub(super) fn admit(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
+        let admission = self.decide(bytes, records, when_full);
+        // What waits though the output would drop it (a replay) says nothing about what sources are told.
+        if self.options.max_bytes.is_some() && when_full == self.options.when_full {
+            self.lock().turned_away = (admission == Admission::Full).then_some(bytes);
+        }
+        admission
+    }
+
+    /// Whether sources are turned away now: what was last refused would still be, or there is no room for anything.
+    pub(super) fn fullness(&self) -> Option<Fullness> {
+        let max = self.options.max_bytes?;
+        let books = self.lock();
+        let used = books.bytes() + books.reserved;
+        let nothing_fits = self.options.when_full == WhenFull::Block && used >= max;
+        let still_refused = books.turned_away.is_some_and(|bytes| used > 0 && used.saturating_add(bytes) > max);
+        (nothing_fits || still_refused).then_some(Fullness { used, max })
+    }
+
+    fn decide(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
         let mut books = self.lock();
         let Some(max) = self.options.max_bytes else {
             books.reserved += bytes;
@@ -30,7 +49,7 @@ impl Inner {
             WhenFull::Block => Admission::Full,
             WhenFull::DropNewest => {
                 drop(books);
-                self.shared.metrics.dropped(&self.options.output, "queue_full_drop_newest", u64::from(records));
+                self.shared.metrics.dropped(&self.options.output, DROP_NEWEST, u64::from(records));
                 Admission::Dropped
             }
             WhenFull::DropOldest => {
@@ -103,7 +122,7 @@ impl Inner {
 
     fn count_dropped(&self, portions: &[Portion]) {
         let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
-        self.shared.metrics.dropped(&self.options.output, "queue_full_drop_oldest", records);
+        self.shared.metrics.dropped(&self.options.output, DROP_OLDEST, records);
     }
 
     /// Tries until the state takes it. Not for longer than the queue is open: what is not written is there again after a restart.

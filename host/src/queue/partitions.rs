@@ -94,6 +94,8 @@ pub(super) struct Partitions {
     closed: bool,
     /// Bytes that were granted to chunks which have not committed yet.
     pub(super) reserved: u64,
+    /// The chunk that was last told that there is no room for it, unless one was taken since: bytes.
+    pub(super) turned_away: Option<u64>,
 }
 
 impl Partitions {
@@ -118,6 +120,7 @@ impl Partitions {
             arrivals: BTreeMap::new(),
             closed: false,
             reserved: 0,
+            turned_away: None,
         }
     }
 

@@ -434,6 +434,37 @@ async fn a_full_queue_blocks_until_something_is_settled() {
 }
 
 #[tokio::test]
+async fn a_queue_is_full_from_the_first_refusal_until_what_was_refused_would_fit() {
+    let bench = Bench::new();
+    let queue = bench.queue(QueueOptions { max_bytes: Some(100), ..options("a") });
+    assert_eq!(queue.fullness(), None);
+    assert_eq!(queue.admit(60, 1), Admission::Granted);
+    assert_eq!(queue.admit(20, 1), Admission::Granted);
+    assert_eq!(queue.fullness(), None, "nobody was turned away yet");
+    assert_eq!(queue.admit(30, 1), Admission::Full);
+    assert_eq!(queue.fullness(), Some(Fullness { used: 80, max: 100 }));
+    // A smaller one is taken: so it is not full for all.
+    assert_eq!(queue.admit(10, 1), Admission::Granted);
+    assert_eq!(queue.fullness(), None);
+    assert_eq!(queue.admit(30, 1), Admission::Full);
+    queue.withdraw(20);
+    assert_eq!(queue.fullness(), None, "70 of 100: 30 more would fit");
+    assert_eq!(queue.admit(30, 1), Admission::Granted);
+    assert_eq!(queue.fullness(), Some(Fullness { used: 100, max: 100 }), "there is room for nothing");
+}
+
+#[tokio::test]
+async fn a_queue_that_drops_is_not_full_also_while_a_replay_waits_for_it() {
+    let bench = Bench::new();
+    let dropping = |when_full| QueueOptions { max_bytes: Some(100), when_full, ..options("a") };
+    let queue = bench.queue(dropping(WhenFull::DropNewest));
+    assert_eq!(queue.admit(100, 1), Admission::Granted);
+    assert_eq!(queue.admit(10, 1), Admission::Dropped);
+    assert_eq!(queue.admit_or_wait(10, 1), Admission::Full);
+    assert_eq!(queue.fullness(), None);
+}
+
+#[tokio::test]
 async fn what_is_larger_than_the_whole_share_comes_in_alone() {
     let bench = Bench::new();
     let queue = bench.queue(QueueOptions { max_bytes: Some(10), ..options("a") });

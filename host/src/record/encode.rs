@@ -2,10 +2,13 @@
 //!
 //! The bytes depend on records and options alone. How they are cut into pieces changes nothing, compressed or not: lines are
 //! made in windows whose borders come from the records, and a compressor is always fed the same way.
+//!
+//! [`Messages`] gives records one by one instead, as destinations take them that have no lines.
 
 mod cursor;
 mod escape;
 mod lines;
+mod messages;
 mod object;
 mod options;
 mod sink;
@@ -20,10 +23,12 @@ use lines::Lines;
 use sink::Sink;
 
 pub(super) use escape::undo as unescape;
-pub(super) use lines::TEXT_KEY;
+pub use messages::{Message, Messages};
 pub(super) use object::Key;
 pub use options::{DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};
 
+/// The key that a text record's body has in JSON.
+pub(super) const TEXT_KEY: &str = "log";
 /// Bytes of bodies that are made into lines at a time: they and their lines stay in the processor's second cache.
 const WINDOW: usize = 64 * 1024;
 /// Memory that is taken ahead for one piece.
@@ -234,6 +239,13 @@ impl<C: Chunks> Encoder<C> {
 pub fn encode_all(chunks: &[Chunk], options: Options) -> Result<Bytes, EncodeError<NoSuchChunk>> {
     let mut encoder = Encoder::new(chunks.to_vec(), Selection::All, options);
     Ok(encoder.next(usize::MAX)?.unwrap_or_default())
+}
+
+/// Appends a text as a JSON string, quotation marks included.
+pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape::write(text.as_bytes(), out);
+    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum DateFormat {
 
 impl DateFormat {
     /// Every format with its name in configurations.
-    const NAMES: [(&str, Self); 6] = [
+    pub(crate) const NAMES: [(&str, Self); 6] = [
         ("iso8601", Self::Iso8601),
         ("iso8601_nanos", Self::Iso8601Nanos),
         ("double", Self::Double),

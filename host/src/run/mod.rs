@@ -9,6 +9,7 @@ mod outputs;
 mod replay;
 mod signals;
 mod status;
+mod zeros;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 pub use lock::{DataDirLock, LockError};
-pub use outputs::{CheckedOutput, check_outputs, unwanted_sources};
+pub use outputs::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
 use signals::Signals;
 use status::Board;
 
@@ -64,6 +65,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     make_folder(&config.data_dir)?;
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
     let metrics = Metrics::new();
+    zeros::begin(&config, &metrics);
     let board = Arc::new(Board::new(metrics.clone()));
     let background = TaskTracker::new();
     let stop_background = CancellationToken::new();
@@ -168,13 +170,13 @@ async fn open_rooms(config: &Config, metrics: &Metrics) -> Result<Rooms, RunErro
         Ok::<_, RunError>((state, opened, journal, recovery, dead_letters))
     });
     let (state, opened, journal, recovery, dead_letters) = opened.await.map_err(failed)??;
-    report(&opened, &recovery, metrics);
+    report(&opened, &recovery);
     let ledger = Ledger::new(journal.clone(), state.clone(), metrics.clone());
     Ok(Rooms { state, journal, ledger, dead_letters, recovery })
 }
 
 /// Says what opening found, loudly where it was not well.
-fn report(opened: &Opened, recovery: &Recovery, metrics: &Metrics) {
+fn report(opened: &Opened, recovery: &Recovery) {
     match opened {
         Opened::New => tracing::info!("a new data directory"),
         Opened::Intact => {}
@@ -188,9 +190,7 @@ fn report(opened: &Opened, recovery: &Recovery, metrics: &Metrics) {
         tracing::warn!(segment = %cut.segment.display(), offset = cut.offset, bytes = cut.bytes, "a torn tail was cut; nothing in it was acknowledged");
     }
     for damaged in &recovery.quarantined {
-        let records = damaged.meta.as_ref().map_or(0, |meta| u64::from(meta.records));
-        metrics.quarantined(records);
-        tracing::error!(file = %damaged.file.display(), records, reason = damaged.reason, "a damaged stretch of the journal was set aside");
+        tracing::error!(file = %damaged.file.display(), records = damaged.records(), reason = damaged.reason, "a damaged stretch of the journal was set aside");
     }
     if !recovery.chunks.is_empty() {
         tracing::info!(chunks = recovery.chunks.len(), "the journal holds chunks from before");

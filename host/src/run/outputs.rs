@@ -1,12 +1,13 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capability::{Services, check_settings};
 use crate::config::{
-    AwsConfig, Config, Fault, Faults, OutputConfig, S3Grant, check_plugin_config, fault_at, fault_at_plugin,
+    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
+    fault_at_plugin,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -29,6 +30,8 @@ pub struct CheckedOutput {
     pub plugin: Plugin,
     /// What it needs.
     pub plan: Plan,
+    /// What it is configured with: the output's `config`, values from the environment with the types that the component wants.
+    pub config: Arc<str>,
 }
 
 /// Loads every output's component and lets it check its configuration; a component that several outputs use is loaded once. Touches no disk, no
@@ -37,57 +40,95 @@ pub struct CheckedOutput {
 /// # Errors
 /// Every fault of every output, with its place.
 pub async fn check_outputs(config: &Config, host: &PluginHost) -> Result<Vec<CheckedOutput>, Faults> {
-    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
-    let mut faults = vec![];
-    let mut checked = vec![];
-    for output in &config.outputs {
-        if !loaded.contains_key(&output.plugin) {
-            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
-            loaded.insert(output.plugin.clone(), plugin);
-        }
-        match loaded.get(&output.plugin) {
-            Some(Ok(plugin)) => match check_output(output, plugin).await {
-                Ok(plan) => checked.push(CheckedOutput { plugin: plugin.clone(), plan }),
-                Err(found) => faults.extend(found),
-            },
-            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
-            None => {}
-        }
-    }
+    let (checked, faults) = look(config, &[], host).await;
     match Faults::of(faults) {
         None => Ok(checked),
         Some(faults) => Err(faults),
     }
 }
 
-async fn check_output(output: &OutputConfig, plugin: &Plugin) -> Result<Plan, Vec<Fault>> {
-    let mut faults = check_plugin_config(output, &plugin.descriptor().config_schema);
-    faults.extend(check_settings(&output.aws).err().map(|what| fault_at_plugin(output, what, None)));
-    if !faults.is_empty() {
-        return Err(faults);
+/// Every fault of a configuration that has some: those of the file, and those of its outputs' components as far as it could be read.
+pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
+    let mut faults = draft.faults().to_vec();
+    if let Some(config) = draft.config() {
+        faults.extend(look(config, draft.faults(), host).await.1);
     }
-    let context = context(output, Services::detached(output.name.clone()));
-    match plugin.start(context).await {
+    faults
+}
+
+/// Asks every output's component. `known` are the faults of the file itself.
+async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
+    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
+    let mut faults = vec![];
+    let mut checked = vec![];
+    let mut said = HashSet::new();
+    for output in &config.outputs {
+        // Several outputs may share what is wrong here: the environment, or the common `aws`.
+        if let Err(what) = check_settings(&output.aws)
+            && said.insert(what.clone())
+        {
+            faults.push(fault_at_plugin(output, what, None));
+        }
+        if !loaded.contains_key(&output.plugin) {
+            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
+            loaded.insert(output.plugin.clone(), plugin);
+        }
+        match loaded.get(&output.plugin) {
+            Some(Ok(plugin)) => {
+                let section = format!("outputs.{}", output.name);
+                let is_whole = !known.iter().any(|fault| fault.is_in(&section));
+                match check_output(output, plugin, is_whole).await {
+                    Ok(it) => checked.extend(it),
+                    Err(found) => faults.extend(found),
+                }
+            }
+            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
+            None => {}
+        }
+    }
+    (checked, faults)
+}
+
+/// Asks an output's component about its configuration, or about what is left of it without what its schema refuses. None where nothing is
+/// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written.
+async fn check_output(
+    output: &OutputConfig,
+    plugin: &Plugin,
+    is_whole: bool,
+) -> Result<Option<CheckedOutput>, Vec<Fault>> {
+    let check = check_plugin_config(output, &plugin.descriptor().config_schema);
+    let mut faults = check.faults.clone();
+    let Some(config) = check.config() else { return if faults.is_empty() { Ok(None) } else { Err(faults) } };
+    let config: Arc<str> = config.to_string().into();
+    let is_whole = is_whole && check.is_whole();
+    match plugin.start(context(output, &config, Services::detached(output.name.clone()))).await {
         Ok((worker, plan)) => {
             worker.close().await;
-            let faults = ungranted(output, &plan.s3);
-            if faults.is_empty() { Ok(plan) } else { Err(faults) }
+            if is_whole {
+                faults.extend(ungranted(output, &plan));
+            }
+            match (faults.is_empty(), is_whole) {
+                (true, true) => Ok(Some(CheckedOutput { plugin: plugin.clone(), plan, config })),
+                (true, false) => Ok(None),
+                (false, _) => Err(faults),
+            }
         }
-        Err(StartError::Config { faults, .. }) => {
-            Err(faults.into_iter().map(|f| fault_at(output, &f.path, f.message)).collect())
+        Err(StartError::Config { faults: found, .. }) => {
+            faults.extend(found.into_iter().filter_map(|f| check.fault_of_component(output, &f.path, f.message)));
+            if faults.is_empty() { Ok(None) } else { Err(faults) }
         }
-        Err(error @ StartError::Died { .. }) => Err(vec![fault_at_plugin(output, error.to_string(), None)]),
+        Err(error @ StartError::Died { .. }) => {
+            // It may have died of what was left out.
+            if check.is_whole() {
+                faults.push(fault_at_plugin(output, error.to_string(), None));
+            }
+            if faults.is_empty() { Ok(None) } else { Err(faults) }
+        }
     }
 }
 
-fn context(output: &OutputConfig, services: Arc<Services>) -> WorkerContext {
-    WorkerContext {
-        output: output.name.clone(),
-        worker: 0,
-        hostname: hostname(),
-        config: output.config.to_string().into(),
-        services,
-    }
+fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) -> WorkerContext {
+    WorkerContext { output: output.name.clone(), worker: 0, hostname: hostname(), config: config.clone(), services }
 }
 
 fn explained(error: &LoadError) -> (String, Option<String>) {
@@ -104,24 +145,35 @@ fn built_in(output: &OutputConfig) -> bool {
     matches!(output.plugin_source(), PluginSource::BuiltIn(_))
 }
 
-/// A built-in component is granted what its configuration names; another one needs it in `grants`.
-fn ungranted(output: &OutputConfig, wanted: &[S3Grant]) -> Vec<Fault> {
+/// What the plan asks for and the configuration does not grant.
+fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
     if built_in(output) {
         return vec![];
     }
-    let missing = output.grants.missing(wanted);
-    let fault = |scope: &&S3Grant| {
-        let message = format!(
-            "the plugin wants to write to s3 bucket {:?}, keys {:?}…, and has no grant for it",
-            scope.bucket, scope.key_prefix
-        );
-        let help = format!(
-            "if it may, add to the output: grants: {{ s3: [{{ bucket: {:?}, key_prefix: {:?} }}] }}",
-            scope.bucket, scope.key_prefix
-        );
-        fault_at_plugin(output, message, Some(help))
+    let s3 = output.grants.missing(&plan.s3).into_iter().map(|scope| {
+        (
+            format!("write to s3 bucket {:?}, keys {:?}…", scope.bucket, scope.key_prefix),
+            format!("s3: [{{ bucket: {:?}, key_prefix: {:?} }}]", scope.bucket, scope.key_prefix),
+        )
+    });
+    let log_groups =
+        output.grants.missing_log_groups(&plan.log_groups).into_iter().map(|name| {
+            (format!("write to log group {name:?}"), format!("cloudwatch_logs: [{{ log_group: {name:?} }}]"))
+        });
+    let fault = |(what, grant): (String, String)| {
+        let message = format!("the plugin wants to {what}, and has no grant for it");
+        fault_at_plugin(output, message, Some(format!("if it may, add to the output: grants: {{ {grant} }}")))
     };
-    missing.iter().map(fault).collect()
+    s3.chain(log_groups).map(fault).collect()
+}
+
+/// A built-in component is granted what its configuration names; another one needs it in `grants`.
+fn grants(output: &OutputConfig, plan: &Plan) -> GrantsConfig {
+    if !built_in(output) {
+        return output.grants.clone();
+    }
+    let group = |name: &String| LogGroupGrant { log_group: name.clone() };
+    GrantsConfig { s3: plan.s3.clone(), cloudwatch_logs: plan.log_groups.iter().map(group).collect() }
 }
 
 fn hostname() -> Arc<str> {
@@ -179,10 +231,10 @@ pub(super) async fn start(
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
         let services = Services::new(output.name.clone(), &output.aws, rooms.state.clone(), metrics.clone()).await?;
-        services.grant_s3(if built_in(output) { checked.plan.s3.clone() } else { output.grants.s3.clone() });
+        services.grant(grants(output, &checked.plan));
         outputs.push(Output::start(OutputSetup {
             plugin: checked.plugin.clone(),
-            context: context(output, services),
+            context: context(output, &checked.config, services),
             workers: output.workers,
             queue: queue.clone(),
             retry: output.retry.clone(),
@@ -195,9 +247,86 @@ pub(super) async fn start(
     Ok(outputs)
 }
 
-/// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output.
+/// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output; CloudWatch Logs throttles an
+/// account in a region, whichever log groups are written to.
 fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
-    let AwsConfig { endpoint, region, .. } = &output.aws;
+    let AwsConfig { endpoint, region, role_arn, profile, .. } = &output.aws;
     let place = endpoint.as_deref().or(region.as_deref()).unwrap_or("aws");
-    plan.s3.first().map_or_else(|| format!("output {}", output.name), |scope| format!("s3://{}@{place}", scope.bucket))
+    if let Some(scope) = plan.s3.first() {
+        return format!("s3://{}@{place}", scope.bucket);
+    }
+    if !plan.log_groups.is_empty() {
+        // Which account that is, the credentials say; without a word about them it is the same one for all.
+        let account = role_arn.as_deref().or(profile.as_deref()).unwrap_or("default");
+        return format!("cloudwatch-logs://{account}@{place}");
+    }
+    format!("output {}", output.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::S3Grant;
+
+    fn plan(buckets: &[&str], log_groups: &[&str]) -> Plan {
+        let scope = |bucket: &&str| S3Grant { bucket: (*bucket).into(), key_prefix: "logs/".into() };
+        Plan {
+            partition_by: vec![],
+            in_order: false,
+            record_overhead: 0,
+            max_bytes: None,
+            max_records: None,
+            max_age: None,
+            s3: buckets.iter().map(scope).collect(),
+            log_groups: log_groups.iter().map(|name| (*name).into()).collect(),
+        }
+    }
+
+    /// An output with these lines added.
+    fn output(lines: &str) -> OutputConfig {
+        let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+        let text = format!("sources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}");
+        Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap().outputs.remove(0)
+    }
+
+    #[test]
+    fn an_account_in_a_region_is_one_destination_whatever_its_log_groups_are() {
+        let name = |aws: &str, groups: &[&str]| {
+            destination_name(&output(&format!("plugin: cloudwatch_logs\naws: {{ {aws} }}")), &plan(&[], groups))
+        };
+        let one = name("region: us-east-1", &["/a"]);
+        assert_eq!(one, name("region: us-east-1", &["/b", "/c*"]));
+        for other in [
+            name("region: eu-west-1", &["/a"]),
+            name("region: us-east-1, role_arn: \"arn:aws:iam::123456789012:role/r\"", &["/a"]),
+            name("region: us-east-1, profile: p", &["/a"]),
+            name("region: us-east-1, endpoint: \"http://127.0.0.1:9\"", &["/a"]),
+            destination_name(&output("plugin: s3\naws: { region: us-east-1 }"), &plan(&["a"], &[])),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn a_built_in_output_is_granted_what_it_plans_and_another_one_what_is_written_down() {
+        let plan = plan(&["b"], &["/app", "/web*"]);
+        let names = |grants: &GrantsConfig| -> Vec<String> {
+            grants.cloudwatch_logs.iter().map(|grant| grant.log_group.clone()).collect()
+        };
+        let built_in = output("plugin: cloudwatch_logs");
+        assert_eq!(ungranted(&built_in, &plan), []);
+        let granted = grants(&built_in, &plan);
+        assert_eq!((names(&granted), granted.s3), (vec!["/app".to_owned(), "/web*".to_owned()], plan.s3.clone()));
+
+        let own = output("plugin: ./own.wasm\ngrants: { cloudwatch_logs: [{ log_group: /app }] }");
+        assert_eq!(names(&grants(&own, &plan)), ["/app"]);
+        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told.join("\n"),
+            "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to write to s3 bucket \"b\", keys \"logs/\"…, and has no grant for it\n    \
+             help: if it may, add to the output: grants: { s3: [{ bucket: \"b\", key_prefix: \"logs/\" }] }\n\
+             wharf.yaml:6:13: outputs.live.plugin: the plugin wants to write to log group \"/web*\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { cloudwatch_logs: [{ log_group: \"/web*\" }] }"
+        );
+    }
 }

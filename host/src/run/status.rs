@@ -4,12 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, Status, WorkerHealth};
-use crate::config::Config;
+use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, WorkerHealth};
+use crate::config::units::format_size;
+use crate::config::{Config, OutputConfig, SourceConfig, SourceKind};
+use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
 use crate::record::now_ns;
-use crate::telemetry::Metrics;
+use crate::telemetry::{JournalFigures, Metrics};
 
 use super::CheckedOutput;
 
@@ -25,7 +27,16 @@ pub(super) struct Board {
 struct Inner {
     phase: Phase,
     journal: Option<Journal>,
-    outputs: Vec<(String, OutputHandle)>,
+    outputs: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    plugin: String,
+    /// Whether `/ready` speaks of it: a load balancer stands in front of `http` sources, and what else is full is nothing to it. Where there
+    /// is no such source, every output counts.
+    counts: bool,
+    handle: OutputHandle,
 }
 
 impl Board {
@@ -45,11 +56,13 @@ impl Board {
         handles: Vec<OutputHandle>,
         journal: &Journal,
     ) {
-        let name = |(output, checked): (&crate::config::OutputConfig, &CheckedOutput)| {
-            format!("{} {} ({})", output.plugin, checked.plugin.descriptor().version, checked.plugin.digest())
+        let watched = |((output, checked), handle): ((&OutputConfig, &CheckedOutput), OutputHandle)| Watched {
+            plugin: format!("{} {} ({})", output.plugin, checked.plugin.descriptor().version, checked.plugin.digest()),
+            counts: counts_for_readiness(output, &config.sources),
+            handle,
         };
         let mut inner = self.lock();
-        inner.outputs = config.outputs.iter().zip(checked).map(name).zip(handles).collect();
+        inner.outputs = config.outputs.iter().zip(checked).zip(handles).map(watched).collect();
         inner.journal = Some(journal.clone());
     }
 
@@ -62,16 +75,44 @@ impl Board {
     }
 
     fn outputs_now(&self) -> Vec<(String, OutputStatus)> {
-        self.lock().outputs.iter().map(|(plugin, handle)| (plugin.clone(), handle.status())).collect()
+        self.lock().outputs.iter().map(|watched| (watched.plugin.clone(), watched.handle.status())).collect()
+    }
+
+    /// A sentence for each output that turns records away and that `/ready` speaks of.
+    fn full_now(&self) -> Vec<String> {
+        let counting: Vec<_> =
+            self.lock().outputs.iter().filter(|one| one.counts).map(|one| one.handle.clone()).collect();
+        counting.iter().filter_map(|handle| turned_away(&handle.status())).collect()
     }
 
     fn journal_now(&self) -> JournalHealth {
         let Some(journal) = self.lock().journal.clone() else { return JournalHealth::default() };
         let usage = journal.usage();
         let reason = not_writable(&journal.condition().borrow());
-        self.metrics.journal(usage.commits, usage.disk_bytes, usage.live_bytes, reason.is_none());
+        self.metrics.journal(JournalFigures {
+            commits: usage.commits,
+            quarantined_records: usage.quarantined_records,
+            disk_bytes: usage.disk_bytes,
+            live_bytes: usage.live_bytes,
+            writable: reason.is_none(),
+        });
         JournalHealth { writable: reason.is_none(), reason, disk_bytes: usage.disk_bytes }
     }
+}
+
+fn counts_for_readiness(output: &OutputConfig, sources: &[SourceConfig]) -> bool {
+    let mut by_http = sources.iter().filter(|source| matches!(source.kind, SourceKind::Http(_))).peekable();
+    by_http.peek().is_none() || by_http.any(|source| wants(&output.matches, &source.tag))
+}
+
+fn turned_away(output: &OutputStatus) -> Option<String> {
+    let full = output.full?;
+    Some(format!(
+        "output {}: its queue is full, {} of {} (queue.max_size): sources wait and http answers 503 until something is delivered",
+        output.output,
+        format_size(full.used),
+        format_size(full.max)
+    ))
 }
 
 fn not_writable(condition: &Condition) -> Option<String> {
@@ -101,6 +142,7 @@ impl Status for Board {
             } else if let Some(failure) = &output.last_failure {
                 problems.push(format!("output {}: {}: {}", output.output, failure.kind, failure.message));
             }
+            problems.extend(turned_away(output));
         }
         Health {
             phase: self.lock().phase,
@@ -117,7 +159,8 @@ impl Status for Board {
             Phase::Stopping => return Err("stopping".into()),
             Phase::Running => {}
         }
-        self.journal_now().reason.map_or(Ok(()), Err)
+        let reasons: Vec<String> = self.journal_now().reason.into_iter().chain(self.full_now()).collect();
+        if reasons.is_empty() { Ok(()) } else { Err(reasons.join("; ")) }
     }
 
     fn metrics(&self) -> String {
@@ -142,10 +185,58 @@ fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
             .zip(output.workers)
             .map(|(worker, state)| WorkerHealth { worker, state: state.as_str().into() })
             .collect(),
+        retries: output.retries.map(|retries| RetriesHealth {
+            batches: retries.batches,
+            next_in_seconds: retries.next.saturating_duration_since(Instant::now()).as_secs_f64(),
+            reason: retries.why,
+        }),
         last_failure: output.last_failure.map(|failure| LastFailure {
             kind: failure.kind,
             message: failure.message,
             seconds_ago: since(failure.at_ns),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Fullness;
+
+    #[test]
+    fn a_load_balancer_hears_only_of_outputs_that_an_http_source_feeds() {
+        let config = |sources: &str| {
+            let text = format!(
+                "sources:\n{sources}outputs:\n  web: {{ plugin: s3, match: \"web.*\" }}\n  app: {{ plugin: s3, match: app }}\n"
+            );
+            Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap()
+        };
+        let counting = |config: &Config| -> Vec<String> {
+            let counts = |output: &&OutputConfig| counts_for_readiness(output, &config.sources);
+            config.outputs.iter().filter(counts).map(|output| output.name.to_string()).collect()
+        };
+        let tail = "  files: { type: tail, tag: app, paths: [/x] }\n";
+        let http = "  posts: { type: http, tag: web.a, listen: \"127.0.0.1:1\" }\n";
+        assert_eq!(counting(&config(&format!("{tail}{http}"))), ["web"]);
+        assert_eq!(counting(&config(tail)), ["web", "app"], "without http sources every output counts");
+    }
+
+    #[test]
+    fn a_full_queue_is_told_with_its_output_and_its_limit() {
+        let status = OutputStatus {
+            output: "archive".into(),
+            workers: vec![],
+            quarantined: false,
+            last_failure: None,
+            retries: None,
+            queue_bytes: 0,
+            queue_records: 0,
+            full: Some(Fullness { used: 200_000, max: 200_000 }),
+            oldest_age_seconds: 0.0,
+        };
+        let expected = "output archive: its queue is full, 200 KB of 200 KB (queue.max_size): sources wait and http answers 503 \
+                        until something is delivered";
+        assert_eq!(turned_away(&status).as_deref(), Some(expected));
+        assert_eq!(turned_away(&OutputStatus { full: None, ..status }), None);
     }
 }

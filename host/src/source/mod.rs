@@ -50,6 +50,23 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
     }
 }
 
+/// The reasons for which sources of this kind count records as discarded.
+#[must_use]
+pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
+    match kind {
+        SourceKind::Tail(_) => &["line_too_long", "truncated"],
+        SourceKind::Stdin => &["line_too_long", "stopped"],
+        SourceKind::Http(_) => &["invalid"],
+        SourceKind::Generate(_) => &[],
+    }
+}
+
+/// The reasons for which sources of this kind refuse requests.
+#[must_use]
+pub fn refusal_reasons(kind: &SourceKind) -> &'static [&'static str] {
+    if let SourceKind::Http(_) = kind { &http::REFUSALS } else { &[] }
+}
+
 /// A source at work.
 #[derive(Debug)]
 pub struct Running {

@@ -20,10 +20,14 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused>;
     /// The positions of a source as they were at start.
     fn positions(&self, source: &str) -> Vec<Position>;
+    /// Keeps positions that go with no record. Whether they are on the disk.
+    fn keep(&self, positions: Vec<Position>) -> Later<'_, bool>;
     /// Forgets positions.
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()>;
     /// Counts records that lost a part, or were refused for good.
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
+    /// Counts a request that was not taken.
+    fn count_refused(&self, source: &str, reason: &'static str);
 }
 
 impl Sink for Intake {
@@ -40,10 +44,16 @@ impl Sink for Intake {
     fn positions(&self, source: &str) -> Vec<Position> {
         Intake::positions(self, source)
     }
+    fn keep(&self, positions: Vec<Position>) -> Later<'_, bool> {
+        Box::pin(Intake::keep(self, positions))
+    }
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
         Box::pin(Intake::forget(self, source, keys))
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         Intake::count_discarded(self, source, reason, records);
+    }
+    fn count_refused(&self, source: &str, reason: &'static str) {
+        Intake::count_refused(self, source, reason);
     }
 }

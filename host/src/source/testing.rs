@@ -25,7 +25,10 @@ struct Inner {
     handed_in: u64,
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
+    refused: BTreeMap<&'static str, u64>,
     refusals: VecDeque<Refused>,
+    /// How many times positions that go with no record are not kept.
+    unkept: u64,
     failures: VecDeque<Refused>,
 }
 
@@ -58,6 +61,11 @@ impl FakeSink {
         self.inner.lock().unwrap().failures.push_back(refused);
     }
 
+    /// Does not keep positions that go with no record, so many times.
+    pub(crate) fn keep_nothing(&self, times: u64) {
+        self.inner.lock().unwrap().unkept = times;
+    }
+
     /// The durable chunks.
     pub(crate) fn chunks(&self) -> Vec<Chunk> {
         self.inner.lock().unwrap().chunks.clone()
@@ -86,6 +94,11 @@ impl FakeSink {
     /// How many records were discarded for a reason.
     pub(crate) fn discarded(&self, reason: &str) -> u64 {
         self.inner.lock().unwrap().discarded.get(reason).copied().unwrap_or(0)
+    }
+
+    /// How many requests were refused, by reason.
+    pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
+        self.inner.lock().unwrap().refused.clone()
     }
 
     /// Waits until there are so many records.
@@ -143,6 +156,19 @@ impl Sink for Arc<FakeSink> {
     fn positions(&self, _source: &str) -> Vec<Position> {
         self.kept_positions()
     }
+    fn keep(&self, positions: Vec<Position>) -> Later<'_, bool> {
+        Box::pin(async move {
+            let mut inner = self.inner.lock().unwrap();
+            if inner.unkept > 0 {
+                inner.unkept -= 1;
+                return false;
+            }
+            for position in positions {
+                inner.positions.entry(position.key.clone()).or_insert(position);
+            }
+            true
+        })
+    }
     fn forget<'a>(&'a self, _source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
         Box::pin(async move {
             let mut inner = self.inner.lock().unwrap();
@@ -151,6 +177,9 @@ impl Sink for Arc<FakeSink> {
     }
     fn count_discarded(&self, _source: &str, reason: &'static str, records: u64) {
         *self.inner.lock().unwrap().discarded.entry(reason).or_default() += records;
+    }
+    fn count_refused(&self, _source: &str, reason: &'static str) {
+        *self.inner.lock().unwrap().refused.entry(reason).or_default() += 1;
     }
 }
 

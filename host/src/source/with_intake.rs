@@ -70,17 +70,21 @@ fn source(kind: SourceKind) -> SourceConfig {
     SourceConfig { name: "app".into(), tag: "app".into(), kind }
 }
 
-#[tokio::test]
-async fn files_are_read_once_over_restarts() {
-    let (logs, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let config = TailConfig {
-        paths: vec![format!("{}/*.log", logs.path().display())],
+fn following(logs: &Path) -> TailConfig {
+    TailConfig {
+        paths: vec![format!("{}/*.log", logs.display())],
         exclude: Vec::new(),
         read_from_beginning: true,
         refresh_interval: Duration::from_millis(100),
         max_line_bytes: 1 << 20,
         rotate_wait: Duration::from_millis(50),
-    };
+    }
+}
+
+#[tokio::test]
+async fn files_are_read_once_over_restarts() {
+    let (logs, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = following(logs.path());
     let mut expected: Vec<String> = Vec::new();
     for run in 0..3 {
         let house = House::open(data.path());
@@ -105,12 +109,53 @@ async fn files_are_read_once_over_restarts() {
     }
 }
 
+/// With `read_from: end`, whatever the first start found.
+#[tokio::test]
+async fn what_is_written_during_a_stop_is_read_though_no_record_came_before_it() {
+    for (at_first, left_out) in [(&["old.log"][..], "old\n"), (&[], "")] {
+        let (logs, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let config = TailConfig { read_from_beginning: false, ..following(logs.path()) };
+        let append = |name: &str, text: &str| {
+            let mut file = fs::OpenOptions::new().create(true).append(true).open(logs.path().join(name)).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        for name in at_first {
+            append(name, left_out);
+        }
+        let house = House::open(data.path());
+        let shutdown = CancellationToken::new();
+        let running = spawn(source(SourceKind::Tail(config.clone())), house.intake.clone(), shutdown.clone()).unwrap();
+        // A source that starts takes its first look, whatever comes.
+        shutdown.cancel();
+        assert_eq!(running.ended().await, SourceEnded::Stopped);
+        assert!(house.close().await.is_empty());
+
+        append("old.log", "while stopped\n");
+        append("new.log", "of a new file\n");
+        let house = House::open(data.path());
+        let shutdown = CancellationToken::new();
+        let running = spawn(source(SourceKind::Tail(config)), house.intake.clone(), shutdown.clone()).unwrap();
+        house.wait_for(2).await;
+        shutdown.cancel();
+        running.ended().await;
+        let mut lines = house.close().await;
+        lines.sort();
+        assert_eq!(lines, ["of a new file", "while stopped"], "at first there were {at_first:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_answered_request_is_there_after_a_restart() {
     let data = tempfile::tempdir().unwrap();
     let house = House::open(data.path());
     let shutdown = CancellationToken::new();
-    let http = HttpSourceConfig { listen: "127.0.0.1:0".parse().unwrap(), max_body_bytes: 1 << 20 };
+    let http = HttpSourceConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        max_body_bytes: 1 << 20,
+        header_timeout: Duration::from_secs(10),
+        idle_timeout: Duration::from_secs(75),
+        max_connections: 16,
+    };
     let running = spawn(source(SourceKind::Http(http)), house.intake.clone(), shutdown.clone()).unwrap();
     let address = running.address().unwrap();
     let answer = tokio::task::spawn_blocking(move || {

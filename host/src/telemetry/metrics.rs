@@ -15,6 +15,34 @@ use super::plugin_series::PluginSeries;
 /// What [`Metrics::render`] gives, as HTTP names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// The words that an output's counters may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutputWords {
+    /// Reasons of `rejected`.
+    pub rejected: Vec<&'static str>,
+    /// Reasons of `dropped`.
+    pub dropped: Vec<&'static str>,
+    /// Kinds of `retries`.
+    pub retries: Vec<&'static str>,
+    /// Reasons of `worker_restarts`.
+    pub restarts: Vec<&'static str>,
+}
+
+/// What the journal says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JournalFigures {
+    /// Group commits since start.
+    pub commits: u64,
+    /// Records set aside since start, and at it.
+    pub quarantined_records: u64,
+    /// Bytes of segment files.
+    pub disk_bytes: u64,
+    /// Bytes of chunks that some output still needs.
+    pub live_bytes: u64,
+    /// Whether it takes records.
+    pub writable: bool,
+}
+
 /// All metrics of the process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -66,6 +94,7 @@ struct Inner {
     accepted_records: Count<BySource>,
     accepted_bytes: Count<BySource>,
     discarded: Count<BySourceReason>,
+    refused: Count<BySourceReason>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -108,6 +137,11 @@ impl Metrics {
             "source_discarded_records",
             "Records that a source could not take whole, by reason",
             inner.discarded.clone(),
+        );
+        r.register(
+            "source_refused_requests",
+            "Requests of which a source took nothing, by reason",
+            inner.refused.clone(),
         );
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
@@ -174,6 +208,42 @@ impl Metrics {
         &self.inner.plugin_series
     }
 
+    /// A source is there: its counters begin at 0, so that the first event is a rise that can be seen.
+    pub fn source_begins(&self, source: &str, discarded: &[&str], refused: &[&str]) {
+        self.accepted(source, 0, 0);
+        for reason in discarded {
+            self.discarded(source, reason, 0);
+        }
+        for reason in refused {
+            let by = BySourceReason { source: source.into(), reason: (*reason).into() };
+            self.inner.refused.get_or_create(&by).inc_by(0);
+        }
+    }
+    /// An output is there, the same.
+    pub fn output_begins(&self, output: &str, workers: u32, words: &OutputWords) {
+        self.durable(output, 0, 0);
+        let by = ByOutput { output: output.into() };
+        self.inner.delivered_records.get_or_create(&by).inc_by(0);
+        self.inner.delivered_bytes.get_or_create(&by).inc_by(0);
+        self.inner.delivered_batches.get_or_create(&by).inc_by(0);
+        for reason in &words.rejected {
+            self.rejected(output, reason, 0);
+        }
+        for reason in &words.dropped {
+            self.dropped(output, reason, 0);
+        }
+        for kind in &words.retries {
+            let by = ByOutputKind { output: output.into(), kind: (*kind).into() };
+            self.inner.retries.get_or_create(&by).inc_by(0);
+        }
+        for reason in &words.restarts {
+            let by = ByOutputReason { output: output.into(), reason: (*reason).into() };
+            self.inner.worker_restarts.get_or_create(&by).inc_by(0);
+        }
+        for worker in 0..workers {
+            self.worker_cpu(output, worker, 0.0);
+        }
+    }
     /// A source handed records in and they were taken.
     pub fn accepted(&self, source: &str, records: u64, bytes: u64) {
         let by = BySource { source: source.into() };
@@ -184,6 +254,11 @@ impl Metrics {
     pub fn discarded(&self, source: &str, reason: &str, records: u64) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
         self.inner.discarded.get_or_create(&by).inc_by(records);
+    }
+    /// A source took nothing of a request.
+    pub fn refused(&self, source: &str, reason: &str) {
+        let by = BySourceReason { source: source.into(), reason: reason.into() };
+        self.inner.refused.get_or_create(&by).inc();
     }
     /// Records are on disk for an output.
     pub fn durable(&self, output: &str, records: u64, bytes: u64) {
@@ -235,24 +310,50 @@ impl Metrics {
         self.inner.queue_records.get_or_create(&by).set(i64::try_from(records).unwrap_or(i64::MAX));
         self.inner.oldest_age.get_or_create(&by).set(oldest_age_seconds);
     }
-    /// Records were set aside because their chunk was damaged on disk.
-    pub fn quarantined(&self, records: u64) {
-        self.inner.quarantined.inc_by(records);
-    }
     /// What the journal holds now.
-    pub fn journal(&self, commits: u64, disk_bytes: u64, live_bytes: u64, writable: bool) {
+    pub fn journal(&self, now: JournalFigures) {
         let clamp = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         // The journal counts by itself; here is only what it counted.
-        self.inner.journal_commits.inner().store(commits, Ordering::Relaxed);
-        self.inner.journal_disk_bytes.set(clamp(disk_bytes));
-        self.inner.journal_live_bytes.set(clamp(live_bytes));
-        self.inner.journal_writable.set(i64::from(writable));
+        self.inner.journal_commits.inner().store(now.commits, Ordering::Relaxed);
+        self.inner.quarantined.inner().store(now.quarantined_records, Ordering::Relaxed);
+        self.inner.journal_disk_bytes.set(clamp(now.disk_bytes));
+        self.inner.journal_live_bytes.set(clamp(now.live_bytes));
+        self.inner.journal_writable.set(i64::from(now.writable));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_configured_is_there_at_0_and_beginning_again_changes_nothing() {
+        let metrics = Metrics::new();
+        metrics.retry("archive", "auth");
+        let words = OutputWords {
+            rejected: vec!["retry_expired"],
+            dropped: vec!["damaged"],
+            retries: vec!["auth", "throttled"],
+            restarts: vec!["trap"],
+        };
+        metrics.output_begins("archive", 1, &words);
+        metrics.source_begins("web", &["invalid"], &["queue_full"]);
+        let text = metrics.render();
+        for line in [
+            "wharf_source_accepted_records_total{source=\"web\"} 0",
+            "wharf_source_discarded_records_total{source=\"web\",reason=\"invalid\"} 0",
+            "wharf_source_refused_requests_total{source=\"web\",reason=\"queue_full\"} 0",
+            "wharf_durable_records_total{output=\"archive\"} 0",
+            "wharf_delivered_batches_total{output=\"archive\"} 0",
+            "wharf_rejected_records_total{output=\"archive\",reason=\"retry_expired\"} 0",
+            "wharf_dropped_records_total{output=\"archive\",reason=\"damaged\"} 0",
+            "wharf_retries_total{output=\"archive\",kind=\"throttled\"} 0",
+            "wharf_retries_total{output=\"archive\",kind=\"auth\"} 1",
+            "wharf_worker_restarts_total{output=\"archive\",reason=\"trap\"} 0",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
 
     /// The form that the OpenMetrics specification gives for counters, gauges and the end of the text.
     #[test]
@@ -261,7 +362,13 @@ mod tests {
         metrics.accepted("app", 3, 120);
         metrics.rejected("archive", "too_long", 2);
         metrics.queue("archive", 4096, 7, 1.5);
-        metrics.journal(12, 1024, 512, true);
+        metrics.journal(JournalFigures {
+            commits: 12,
+            disk_bytes: 1024,
+            live_bytes: 512,
+            writable: true,
+            ..Default::default()
+        });
         let text = metrics.render();
         for line in [
             "# TYPE wharf_source_accepted_records counter",
@@ -283,9 +390,10 @@ mod tests {
     #[test]
     fn a_count_that_the_journal_keeps_is_shown_as_it_is() {
         let metrics = Metrics::new();
-        metrics.journal(12, 0, 0, true);
-        metrics.journal(15, 0, 0, false);
+        metrics.journal(JournalFigures { commits: 12, quarantined_records: 3, writable: true, ..Default::default() });
+        metrics.journal(JournalFigures { commits: 15, quarantined_records: 3, ..Default::default() });
         assert!(metrics.render().contains("wharf_journal_commits_total 15\n"));
+        assert!(metrics.render().contains("wharf_journal_quarantined_records_total 3\n"));
         assert!(metrics.render().contains("wharf_journal_writable 0\n"));
     }
 }

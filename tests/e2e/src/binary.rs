@@ -30,7 +30,7 @@ fn find_or_build() -> anyhow::Result<PathBuf> {
     let output = Command::new(cargo)
         // `--workspace` gives dependencies the features that `cargo test --workspace` gave them: nothing is built twice.
         .args(["build", "--quiet", "--workspace", "--bin", "wharf", "--message-format=json-render-diagnostics"])
-        .current_dir(repository())
+        .current_dir(repository()?)
         .output()
         .context("running cargo build failed")?;
     ensure!(output.status.success(), "building wharf failed:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -28,6 +28,6 @@ pub use delivered::{Delivered, DeliveredObject};
 pub use place::{Place, free_port};
 pub use seaweed::{Seaweed, script};
 pub use wait::{deadline, wait_until};
-pub use wharf::Wharf;
+pub use wharf::{Wharf, command};
 pub use wharf_task_kit::tools;
 pub use writer::{LogWriter, line};

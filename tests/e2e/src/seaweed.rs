@@ -21,9 +21,11 @@ pub struct Seaweed {
 }
 
 /// A script in `tests/e2e/python`.
-#[must_use]
-pub fn script(name: &str) -> PathBuf {
-    wharf_task_kit::repository().join("tests/e2e/python").join(name)
+///
+/// # Errors
+/// Where this does not run inside of a clone.
+pub fn script(name: &str) -> anyhow::Result<PathBuf> {
+    Ok(wharf_task_kit::repository()?.join("tests/e2e/python").join(name))
 }
 
 /// Everything that it listens on; it would take fixed ports otherwise, and two tests could not run side by side.
@@ -97,7 +99,7 @@ impl Seaweed {
     pub fn read_back(&self, prefix: &str) -> anyhow::Result<Delivered> {
         let into = tempfile::tempdir_in(self.folder.path())?;
         let folder = into.path().to_string_lossy().into_owned();
-        tools::python(&self.venv, &script("s3_client.py"), &["read", &self.endpoint(), &self.bucket, &folder])?;
+        tools::python(&self.venv, &script("s3_client.py")?, &["read", &self.endpoint(), &self.bucket, &folder])?;
         Delivered::of_directory(into.path(), prefix)
     }
     fn make_bucket(&mut self) -> anyhow::Result<()> {
@@ -111,13 +113,14 @@ impl Seaweed {
         ensure!(ended.is_none(), "SeaweedFS ended at once:\n{}", log());
         // The S3 side answers before the filer behind it does.
         let mut made =
-            tools::python(&self.venv, &script("s3_client.py"), &["make-bucket", &self.endpoint(), &self.bucket]);
+            tools::python(&self.venv, &script("s3_client.py")?, &["make-bucket", &self.endpoint(), &self.bucket]);
         for _ in 0..5 {
             if made.is_ok() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_secs(1));
-            made = tools::python(&self.venv, &script("s3_client.py"), &["make-bucket", &self.endpoint(), &self.bucket]);
+            made =
+                tools::python(&self.venv, &script("s3_client.py")?, &["make-bucket", &self.endpoint(), &self.bucket]);
         }
         made.map(drop).with_context(|| format!("making a bucket in SeaweedFS failed; its log:\n{}", log()))
     }

@@ -1,13 +1,21 @@
-//! The simplest program that could do the work: read the file, write and fdatasync a copy, send it over loopback.
+//! The limit: the simplest program that does the same work as fast as the machine lets it. A thread reads the file, one writes a copy and syncs
+//! it, one sends over loopback what is synced; so disk and network work at the same time, as they do in Wharf.
+//!
+//! It has the advantages that Wharf has, and none of its work: syncs are shared by as much as came meanwhile (a group commit); the copy goes
+//! to preallocated space that is written again once its bytes are sent, as journal segments are; memory is used again. Nothing is looked
+//! at, split, encoded or confirmed record by record.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use rustix::fs::{FallocateFlags, fallocate};
 use wharf_local_aws::Sink;
 
 use crate::input::Input;
@@ -16,17 +24,58 @@ use crate::measure::{Measured, Usage};
 /// How this program is told to be the limit: `wharf-bench --limit INPUT COPY HOST:PORT`.
 pub const COMMAND: &str = "--limit";
 
-/// How much is read, synced and sent at a time.
-const PIECE: usize = 8 << 20;
+/// How much is read at a time, as by Wharf's `tail`.
+const PIECE: usize = 1 << 20;
+
+/// How many pieces there are: what is between the reader and the sender is bounded by them.
+const PIECES: usize = 32;
+
+/// Most pieces that share a sync, and a request: 8 MiB, as in Wharf's journal and in the parts of its uploads.
+const GROUP: usize = 8;
+
+/// Pieces that the copy has room for. More than are ever unsent, so nothing is written over before it is sent.
+const COPY: usize = 4 * PIECES;
 
 /// Does the work, says so, and waits to be measured.
 pub fn run(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
-    let mut from = File::open(input)?;
-    let mut to = File::create(copy)?;
-    let mut socket = TcpStream::connect(sink)?;
+    work(input, copy, sink)?;
+    println!("done");
+    // Until the other end is closed: the measuring is over then.
+    let _ = std::io::stdin().read(&mut [0]);
+    Ok(())
+}
+
+fn work(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
+    let from = File::open(input).with_context(|| format!("opening {}", input.display()))?;
+    let to = File::create(copy).with_context(|| format!("making {}", copy.display()))?;
+    fallocate(&to, FallocateFlags::empty(), 0, (COPY * PIECE) as u64)
+        .with_context(|| format!("reserving room for {}", copy.display()))?;
+    to.sync_all()?;
+    let socket = TcpStream::connect(sink).with_context(|| format!("connecting to {sink}"))?;
     socket.set_nodelay(true)?;
-    let mut piece = vec![0_u8; PIECE];
-    loop {
+
+    let (give_back, empty) = channel();
+    for _ in 0..PIECES {
+        give_back.send(vec![0; PIECE])?;
+    }
+    let (read, filled) = channel();
+    let (synced, durable) = channel();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || read_all(from, &empty, &read));
+        let writer = scope.spawn(move || write_all(&to, &filled, &synced));
+        let sender = scope.spawn(move || send_all(socket, &durable, &give_back));
+        // The first that fails ends the others, who then say only that nobody listens any more.
+        for (what, thread) in [("sending", sender), ("writing", writer), ("reading", reader)] {
+            thread.join().map_err(|_| anyhow::anyhow!("{what} panicked"))?.context(what)?;
+        }
+        Ok(())
+    })
+}
+
+/// Fills pieces with the file; all but the last are full.
+fn read_all(mut from: File, empty: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) -> anyhow::Result<()> {
+    for mut piece in empty {
+        piece.resize(PIECE, 0);
         let mut filled = 0;
         while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
             match from.read(room)? {
@@ -34,16 +83,42 @@ pub fn run(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
                 read => filled += read,
             }
         }
-        let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };
-        to.write_all(bytes)?;
-        to.sync_data()?;
-        write!(socket, "PUT /limit/object HTTP/1.1\r\nHost: limit\r\nContent-Length: {filled}\r\n\r\n")?;
-        socket.write_all(bytes)?;
+        if filled == 0 {
+            break;
+        }
+        piece.truncate(filled);
+        to.send(piece).context("nobody writes any more")?;
+    }
+    Ok(())
+}
+
+/// Writes pieces, and syncs as many as are there at a time.
+fn write_all(copy: &File, from: &Receiver<Vec<u8>>, to: &Sender<Vec<Vec<u8>>>) -> anyhow::Result<()> {
+    let mut place = 0;
+    for first in from {
+        let group: Vec<Vec<u8>> = std::iter::once(first).chain(from.try_iter().take(GROUP - 1)).collect();
+        for piece in &group {
+            copy.write_all_at(piece, (place * PIECE) as u64)?;
+            place = (place + 1) % COPY;
+        }
+        copy.sync_data()?;
+        to.send(group).context("nobody sends any more")?;
+    }
+    Ok(())
+}
+
+/// Sends each group as an object.
+fn send_all(mut socket: TcpStream, from: &Receiver<Vec<Vec<u8>>>, give_back: &Sender<Vec<u8>>) -> anyhow::Result<()> {
+    for group in from {
+        let length: usize = group.iter().map(Vec::len).sum();
+        write!(socket, "PUT /limit/object HTTP/1.1\r\nHost: limit\r\nContent-Length: {length}\r\n\r\n")?;
+        for piece in group {
+            socket.write_all(&piece)?;
+            // Where the file is at its end nobody wants it.
+            let _ = give_back.send(piece);
+        }
         read_answer(&mut socket)?;
     }
-    println!("done");
-    // Until the other end is closed: the measuring is over then.
-    let _ = std::io::stdin().read(&mut [0]);
     Ok(())
 }
 
@@ -78,4 +153,37 @@ pub fn measure(input: &Input, disk: &Path) -> anyhow::Result<Measured> {
     drop(child.stdin.take());
     child.wait()?;
     Ok(Measured { input_bytes: input.bytes(), sent_bytes: sink.body_bytes(), wall, usage, guest_seconds: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_written_in_order_and_sent() {
+        // Some pieces and a part of one.
+        let bytes: Vec<u8> = (0..(5 * PIECE + 1234) as u64 / 8).flat_map(u64::to_le_bytes).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let (input, copy) = (folder.path().join("input"), folder.path().join("copy"));
+        std::fs::write(&input, &bytes).unwrap();
+        let sink = Sink::start().unwrap();
+        work(&input, &copy, sink.endpoint().trim_start_matches("http://")).unwrap();
+        assert_eq!(sink.body_bytes(), bytes.len() as u64);
+        let copied = std::fs::read(&copy).unwrap();
+        assert_eq!(copied.len(), COPY * PIECE);
+        assert!(copied.starts_with(&bytes));
+    }
+
+    #[test]
+    fn a_sink_that_hangs_up_is_an_error_and_not_a_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("input");
+        std::fs::write(&input, vec![b'x'; 2 * PIECES * PIECE]).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let hang_up = std::thread::spawn(move || drop(listener.accept().unwrap()));
+        let error = work(&input, &folder.path().join("copy"), &address).unwrap_err();
+        hang_up.join().unwrap();
+        assert!(format!("{error:#}").starts_with("sending: "), "{error:#}");
+    }
 }

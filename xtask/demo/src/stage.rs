@@ -22,7 +22,7 @@ pub struct Stage {
 impl Stage {
     /// Makes `./wharf-demo`; an earlier demo's is removed.
     pub fn set(binary: &Path) -> anyhow::Result<Self> {
-        let stage = Self { root: repository().join("wharf-demo"), binary: binary.to_owned(), admin: free_port()? };
+        let stage = Self { root: repository()?.join("wharf-demo"), binary: binary.to_owned(), admin: free_port()? };
         let folder = &stage.root;
         if folder.exists() {
             let own = folder.join(MARK).exists() || fs::read_dir(folder)?.next().is_none();

@@ -17,7 +17,7 @@ const REQUIREMENTS: &str = include_str!("../requirements.txt");
 /// # Errors
 /// Where Python is missing or packages cannot be had, with what to do.
 pub fn venv() -> anyhow::Result<PathBuf> {
-    let folder = tools_folder();
+    let folder = tools_folder()?;
     let venv = folder.join("venv");
     fs::create_dir_all(&folder).with_context(|| format!("making {} failed", folder.display()))?;
     let lock = File::create(folder.join("venv.lock"))?;
@@ -43,21 +43,31 @@ pub fn venv() -> anyhow::Result<PathBuf> {
 }
 
 /// `target/test-tools`, or `WHARF_TEST_TOOLS`.
-#[must_use]
-pub fn tools_folder() -> PathBuf {
-    std::env::var_os("WHARF_TEST_TOOLS").map_or_else(|| target_folder().join("test-tools"), PathBuf::from)
+///
+/// # Errors
+/// As [`target_folder`].
+pub fn tools_folder() -> anyhow::Result<PathBuf> {
+    match std::env::var_os("WHARF_TEST_TOOLS") {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => Ok(target_folder()?.join("test-tools")),
+    }
 }
 
 /// Cargo's target folder, as seen from a binary inside it.
-#[must_use]
-pub fn target_folder() -> PathBuf {
-    if let Some(folder) = std::env::var_os("CARGO_TARGET_DIR") {
-        return repository().join(folder);
+///
+/// # Errors
+/// Where only the repository could tell, and there is none around.
+pub fn target_folder() -> anyhow::Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from) {
+        return if folder.is_absolute() { Ok(folder) } else { Ok(repository()?.join(folder)) };
     }
     let inside = std::env::current_exe()
         .ok()
         .and_then(|path| path.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf));
-    inside.unwrap_or_else(|| repository().join("target"))
+    match inside {
+        Some(folder) => Ok(folder),
+        None => Ok(repository()?.join("target")),
+    }
 }
 
 fn run(command: &mut Command, remedy: &str) -> anyhow::Result<()> {

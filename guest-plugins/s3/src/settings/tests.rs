@@ -4,6 +4,8 @@ use wharf_plugin::{PartitionKey, schema};
 use super::*;
 use crate::template::Facts;
 
+mod refused;
+
 fn new(config: Value) -> Result<(Settings, Plan), Vec<ConfigFault>> {
     let mut config = config;
     config["bucket"] = config.get("bucket").cloned().unwrap_or_else(|| "my-bucket".into());
@@ -112,62 +114,6 @@ fn all_attributes_reach_the_object() {
     assert_eq!(it.tags, [("team".to_owned(), "a".to_owned())]);
     assert_eq!(it.metadata[0], ("host".to_owned(), "h".to_owned()));
     assert_eq!((it.checksum.as_str(), it.expected_bucket_owner.as_deref()), ("sha256", Some("123456789012")));
-}
-
-#[test]
-fn each_wrong_value_is_a_fault_that_says_what_to_write_instead() {
-    for (config, path, expected) in [
-        (json!({ "bucket": "" }), "/bucket", "no name"),
-        (json!({ "bucket": "s3://b/x" }), "/bucket", "the path belongs to `key_format`"),
-        (json!({ "bucket": "logs-$TAG" }), "/bucket", "only `key_format` knows `$TAG`"),
-        (json!({ "key_format": "/$HOST" }), "/key_format", "`$HOST` is not known"),
-        (json!({ "tag_delimiters": "" }), "/tag_delimiters", "no characters"),
-        (json!({ "timezone": "Berlin" }), "/timezone", "`Berlin` is no IANA time zone"),
-        (json!({ "format": "json" }), "/format", "silently writes JSON lines; write `json_lines`"),
-        (json!({ "format": "parquet" }), "/format", "no columnar files"),
-        (json!({ "format": "csv" }), "/format", "write `json_lines` or `text`"),
-        (json!({ "log_key": "m", "format": "json_lines" }), "/log_key", "write `format: text`"),
-        (json!({ "date_key": true }), "/date_key", "`false` to leave the time out"),
-        (json!({ "date_key": "" }), "/date_key", "`false` to leave the time out"),
-        (json!({ "date_format": "rfc3339" }), "/date_format", "`iso8601`, `iso8601_nanos`, `double`"),
-        (json!({ "format": "text", "date_key": "d" }), "/date_key", "no effect with `format: text`"),
-        (json!({ "compression": "snappy" }), "/compression", "write `zstd`"),
-        (json!({ "compression": "lz4" }), "/compression", "write `none`, `gzip` or `zstd`"),
-        (json!({ "compression": "gzip", "compression_level": 10 }), "/compression_level", "outside of gzip's 1 to 9"),
-        (json!({ "compression": "zstd", "compression_level": 20 }), "/compression_level", "outside of zstd's 1 to 19"),
-        (json!({ "compression_level": 3 }), "/compression_level", "no effect without"),
-        (json!({ "part_size": "1M" }), "/part_size", "from 5MiB (5242880)"),
-        (json!({ "part_size": "1G" }), "/part_size", "up to 64MiB"),
-        (json!({ "part_size": "large" }), "/part_size", "does not begin with a whole number"),
-        (json!({ "multipart_threshold": "1GB" }), "/multipart_threshold", "64MiB (67108864) at most"),
-        (json!({ "total_file_size": 0 }), "/total_file_size", "0 bytes"),
-        (json!({ "upload_timeout": "soon" }), "/upload_timeout", "does not begin with a whole number"),
-        (json!({ "acl": "private", "grants": { "read": "x" } }), "/grants", "not both"),
-        (json!({ "server_side_encryption": "kms" }), "/server_side_encryption", "`aws:kms`"),
-        (json!({ "server_side_encryption": "AES256", "kms_key_id": "k" }), "/kms_key_id", "write `aws:kms`"),
-        (json!({ "server_side_encryption": "AES256", "bucket_key": true }), "/bucket_key", "write `aws:kms`"),
-        (json!({ "checksum": "md5" }), "/checksum", "`crc32c`, `crc32`"),
-        (json!({ "metadata": { "Wharf-Batch": "x" } }), "/metadata", "is Wharf's own"),
-        (json!({ "metadata": { "a b": "x" } }), "/metadata", "no name of a header"),
-        (json!({ "metadata": { "a": "ä" } }), "/metadata", "visible ASCII"),
-        (json!({ "metadata": { "a": "x".repeat(2048) } }), "/metadata", "S3 takes 2048"),
-        (json!({ "tags": { "": "x" } }), "/tags", "1 to 128"),
-        (json!({ "key_format": "/$INDEX", "index_scope": "tag" }), "/index_scope", "write `output` or `key`"),
-        (json!({ "key_format": "/$UUID/$INDEX", "index_scope": "key" }), "/index_scope", "every key is distinct"),
-        (json!({ "key_format": "/x", "on_conflict": "next_index" }), "/on_conflict", "no `$INDEX`"),
-        (json!({ "key_format": "/x", "index_start": 4 }), "/index_start", "no `$INDEX`"),
-        (
-            json!({ "key_format": "/$INDEX", "on_conflict": "overwrite" }),
-            "/on_conflict",
-            "`next_index`, `dead_letter` or `hold`",
-        ),
-        (json!({ "key_format": "/a", "s3_key_format": "/b" }), "/s3_key_format", "`key_format` is given as well"),
-    ] {
-        let faults = new(config.clone()).map(|_| ()).unwrap_err();
-        let found = faults.iter().any(|fault| fault.path == path && fault.message.contains(expected));
-        assert!(found, "{config}: {faults:?}");
-        assert_eq!(faults.len(), 1, "{config}: one mistake, one fault: {faults:?}");
-    }
 }
 
 #[test]

@@ -2,16 +2,15 @@
 //!
 //! Every call is first checked against the output's grant: bucket and key prefix, byte by byte. The host signs, connects, and holds
 //! the credentials. Each call is one attempt; what came back is told as it is, and the guest decides what it means.
-//! Requests run as tasks of their own, so that hashing and TLS are not counted as the guest's CPU time.
 
 mod attributes;
 mod checksum;
-mod connection;
-mod errors;
 pub(crate) mod grant;
 #[cfg(test)]
 mod tests;
 mod uploads;
+
+use std::sync::Arc;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
@@ -21,13 +20,12 @@ use wasmtime::component::Resource;
 
 use self::attributes::{check_metadata, metadata, with_attributes};
 use self::checksum::{Checksum, with_checksum};
-use self::errors::{sort, status};
+use super::aws::{Answer, sort, status};
 use super::bindings::s3::{self, Attributes, Error, ObjectHead, Part, Upload, Written};
 use super::bindings::types::HostError;
 use super::body::Body;
-use super::{AbortOnDrop, Caller, blocking};
+use super::{Caller, blocking};
 
-pub(crate) use self::connection::{Connection, check_settings};
 pub use self::uploads::PendingPart;
 pub(crate) use self::uploads::Uploads;
 
@@ -35,8 +33,6 @@ pub(crate) use self::uploads::Uploads;
 const MAX_UPLOADS: i32 = 1000;
 /// Highest number of a part, and most parts of an upload.
 const MAX_PARTS: u16 = 10_000;
-
-type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl s3::Host for Caller {
     async fn put_object(
@@ -53,7 +49,7 @@ impl s3::Host for Caller {
             Ok(checksum) => checksum,
             Err(refused) => return Ok(Err(Error::Host(refused))),
         };
-        self.ask(move |client, signs_payloads| async move {
+        self.ask_s3(move |client, signs_payloads| async move {
             let value = checksum_of(checksum, bytes.bytes.clone()).await?;
             let request = with_attributes!(client.put_object().bucket(bucket).key(key), with)
                 .set_if_none_match(only_if_absent.then(|| "*".to_owned()))
@@ -77,7 +73,7 @@ impl s3::Host for Caller {
         if let Err(refused) = self.may_touch(&bucket, &key) {
             return Ok(Err(Error::Host(refused)));
         }
-        self.ask(move |client, _| async move {
+        self.ask_s3(move |client, _| async move {
             let request = client.head_object().bucket(bucket).key(key).set_expected_bucket_owner(expected_bucket_owner);
             match request.send().await.map_err(sort) {
                 Ok(head) => Ok(Some(ObjectHead {
@@ -98,7 +94,7 @@ impl s3::Host for Caller {
             Ok(checksum) => checksum,
             Err(refused) => return Ok(Err(Error::Host(refused))),
         };
-        self.ask(move |client, _| async move {
+        self.ask_s3(move |client, _| async move {
             let request = with_attributes!(client.create_multipart_upload().bucket(bucket).key(key), with)
                 .checksum_algorithm(checksum.algorithm());
             let created = request.send().await.map_err(sort)?;
@@ -122,7 +118,7 @@ impl s3::Host for Caller {
             if !(1..=MAX_PARTS).contains(&number) {
                 return Err(HostError::Invalid(format!("part number {number} is not one of 1 to {MAX_PARTS}")));
             }
-            let connection = self.work()?.s3.clone();
+            let connection = Arc::clone(&self.work()?.aws);
             Ok((Checksum::named(&checksum)?, connection))
         });
         let (checksum, connection) = match checked {
@@ -133,7 +129,7 @@ impl s3::Host for Caller {
             return Ok(Err(Error::Host(HostError::Unavailable("the worker is ending".into()))));
         };
         let pending = self.uploads.start(place, async move {
-            let client = connection.client().await;
+            let client = connection.s3().await;
             let value = checksum_of(checksum, bytes.bytes.clone()).await?;
             let request = client
                 .upload_part()
@@ -169,7 +165,7 @@ impl s3::Host for Caller {
             Ok(checksum) => checksum,
             Err(refused) => return Ok(Err(Error::Host(refused))),
         };
-        self.ask(move |client, _| async move {
+        self.ask_s3(move |client, _| async move {
             let parts = parts.into_iter().map(|part| completed(part, checksum)).collect();
             let request = client
                 .complete_multipart_upload()
@@ -199,7 +195,7 @@ impl s3::Host for Caller {
         if let Err(refused) = self.may_touch(&bucket, &key) {
             return Ok(Err(Error::Host(refused)));
         }
-        self.ask(move |client, _| async move {
+        self.ask_s3(move |client, _| async move {
             let request = client
                 .abort_multipart_upload()
                 .bucket(bucket)
@@ -225,7 +221,7 @@ impl s3::Host for Caller {
         if let Err(refused) = allowed {
             return Ok(Err(Error::Host(refused)));
         }
-        self.ask(move |client, _| async move {
+        self.ask_s3(move |client, _| async move {
             let request = client
                 .list_multipart_uploads()
                 .bucket(bucket)
@@ -264,21 +260,17 @@ impl Caller {
         self.services.may_touch_key(bucket, key)
     }
 
-    /// Runs a request as a task of its own, which ends with this call.
-    async fn ask<T, F>(&mut self, request: impl FnOnce(Client, bool) -> F + Send + 'static) -> Answer<T>
+    /// Makes a request with the client, and whether payloads are to be signed.
+    async fn ask_s3<T, F>(&mut self, request: impl FnOnce(Client, bool) -> F + Send + 'static) -> Answer<T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let connection = match self.work() {
-            Ok(work) => work.s3.clone(),
-            Err(refused) => return Ok(Err(Error::Host(refused))),
-        };
-        let task = tokio::spawn(async move {
-            let client = connection.client().await.clone();
+        self.ask(|connection| async move {
+            let client = connection.s3().await.clone();
             request(client, connection.signs_payloads()).await
-        });
-        AbortOnDrop(task).ended().await
+        })
+        .await
     }
 }
 

@@ -4,58 +4,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
-use axum::Router;
-use axum::body::Bytes as Content;
-use axum::extract::State as With;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use tempfile::TempDir;
 
 use super::*;
+use crate::capability::aws::Connection;
+use crate::capability::aws::testing::{Seen, serve};
 use crate::capability::bindings::s3::{Host as _, HostPendingPart as _};
 use crate::capability::bindings::types::ServiceError;
 use crate::capability::body::BodyBudget;
 use crate::capability::log::GuestLog;
 use crate::capability::{Phase, Services};
-use crate::config::{AwsConfig, PayloadSigning, S3Grant};
+use crate::config::{AwsConfig, GrantsConfig, PayloadSigning, S3Grant};
 use crate::state::State;
 use crate::telemetry::Metrics;
-
-/// A request as the server saw it.
-#[derive(Debug, Clone)]
-struct Seen {
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    content: Content,
-}
-
-impl Seen {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-}
-
-type Answers = Arc<dyn Fn(&Seen) -> Response + Send + Sync>;
-
-#[derive(Clone)]
-struct Server {
-    answers: Answers,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-async fn answer(
-    With(server): With<Server>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    content: Content,
-) -> Response {
-    let seen = Seen { method, uri, headers, content };
-    let response = (server.answers)(&seen);
-    server.seen.lock().unwrap().push(seen);
-    response
-}
 
 /// A guest at work, granted `s3://bucket/logs/*`, and the server that its calls reach.
 struct Bench {
@@ -70,11 +33,7 @@ impl Bench {
     }
 
     async fn with(aws: AwsConfig, answers: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Self {
-        let server = Server { answers: Arc::new(answers), seen: Arc::default() };
-        let seen = Arc::clone(&server.seen);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer).with_state(server)).await });
+        let (endpoint, seen) = serve(answers).await;
         Self::at(AwsConfig { endpoint: Some(endpoint), ..aws }, seen)
     }
 
@@ -87,7 +46,8 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let (state, _) = State::open(dir.path()).unwrap();
         let services = Services::over("archive".into(), connection, state, Metrics::new());
-        services.grant_s3(vec![S3Grant { bucket: "bucket".into(), key_prefix: "logs/".into() }]);
+        let s3 = vec![S3Grant { bucket: "bucket".into(), key_prefix: "logs/".into() }];
+        services.grant(GrantsConfig { s3, ..GrantsConfig::default() });
         let mut caller = Caller::new(Arc::clone(&services), GuestLog::new(services, 0, "p".into()));
         caller.phase = Phase::Work;
         Self { caller, seen, _dir: dir }

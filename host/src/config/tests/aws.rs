@@ -68,9 +68,83 @@ fn credentials_in_the_file_are_refused_with_where_they_come_from() {
 #[test]
 fn an_endpoint_must_be_a_url_and_an_external_id_needs_a_role() {
     assert_eq!(
-        faults(&output("aws:\n  endpoint: 127.0.0.1:5000\n  external_id: x")),
-        "wharf.yaml:7:5: outputs.archive: aws has \"external_id\" but no \"role_arn\" that it could be for\n\
-         wharf.yaml:8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text \"127.0.0.1:5000\"\n    \
-         help: write for example http://127.0.0.1:9000 or https://storage.example.com"
+        faults(&output("aws:\n  endpoint: 127.0.0.1:5000\n  external_id: xy")),
+        "wharf.yaml:8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text \"127.0.0.1:5000\"\n    \
+         help: write for example http://127.0.0.1:9000 or https://storage.example.com\n\
+         wharf.yaml:9:20: outputs.archive.aws.external_id: there is no \"role_arn\" that it could be for"
+    );
+}
+
+#[test]
+fn a_role_is_named_by_the_arn_of_one() {
+    let help = "help: write it as IAM shows it: arn:aws:iam::123456789012:role/NAME (aws-cn and aws-us-gov are other partitions)";
+    for text in [
+        "logs",
+        "arn:aws:iam::123456789012:user/logs",
+        "arn:aws:iam::12345678901:role/logs",
+        "arn:aws:iam::my-account:role/logs",
+        "arn:aws:iam:eu-west-1:123456789012:role/logs",
+        "arn:aws:sts::123456789012:assumed-role/logs/me",
+        "arn::iam::123456789012:role/logs",
+        "arn:aws:iam::123456789012:role/",
+        "arn:aws:iam::123456789012:role/a b",
+    ] {
+        assert_eq!(
+            faults(&output(&format!("aws: {{ role_arn: \"{text}\", external_id: x-1 }}"))),
+            format!(
+                "wharf.yaml:7:22: outputs.archive.aws.role_arn: expected the ARN of a role, found text {text:?}\n    {help}"
+            ),
+            "{text}"
+        );
+    }
+    for text in [
+        "arn:aws:iam::123456789012:role/logs",
+        "arn:aws-us-gov:iam::123456789012:role/team/a/logs",
+        "arn:aws-cn:iam::123456789012:role/Logs+=,.@-_",
+    ] {
+        parse(&output(&format!("aws: {{ role_arn: \"{text}\" }}"))).unwrap();
+    }
+    parse(&output("aws: { role_arn: \"arn:minio:iam:::role/logs\", sts_endpoint: http://127.0.0.1:9000 }")).unwrap();
+}
+
+/// The limits are those of `AssumeRole` in the STS API Reference.
+#[test]
+fn what_sts_would_refuse_is_refused() {
+    let block = |line: &str| format!("aws:\n  role_arn: arn:aws:iam::123456789012:role/r\n  {line}");
+    let long = "x".repeat(1224);
+    parse(&output(&block(&format!("external_id: {long}")))).unwrap();
+    parse(&output(&block("external_id: \"a:b/c=d,e.f@g-h_i+j\""))).unwrap();
+    for text in ["x", "a b", &format!("{long}x")] {
+        let shown = faults(&output(&block(&format!("external_id: \"{text}\""))));
+        assert!(
+            shown.starts_with("wharf.yaml:9:20: outputs.archive.aws.external_id: expected an external id, found text"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("help: STS takes 2 to 1224 letters, digits and characters of _+=,.@:/-"), "{shown}");
+    }
+    let shown = faults(&output(&block("session_name: a/b")));
+    assert!(shown.ends_with("help: STS takes 2 to 64 letters, digits and characters of _+=,.@-"), "{shown}");
+    assert_eq!(
+        faults(&output("aws: { region: EU (Ireland) }")),
+        "wharf.yaml:7:20: outputs.archive.aws.region: expected a region, found text \"EU (Ireland)\"\n    \
+         help: write it as AWS does, for example us-east-1"
+    );
+}
+
+#[test]
+fn a_faulty_role_above_is_told_once_and_not_missed_below() {
+    let text = format!("aws: {{ role_arn: logs }}\n{}", output("aws: { external_id: x-1 }"));
+    let shown = faults(&text);
+    assert!(shown.starts_with("wharf.yaml:1:18: aws.role_arn: expected the ARN of a role"), "{shown}");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+}
+
+#[test]
+fn what_is_wrong_in_the_common_block_is_told_once_for_all_outputs() {
+    let outputs =
+        "sources: { app: { type: stdin } }\noutputs:\n  a: { plugin: s3, match: x }\n  b: { plugin: s3, match: x }\n";
+    assert_eq!(
+        faults(&format!("aws: {{ external_id: x-1 }}\n{outputs}")),
+        "wharf.yaml:1:21: aws.external_id: there is no \"role_arn\" that it could be for"
     );
 }

@@ -30,8 +30,7 @@ fn names_that_other_shippers_use_are_answered_with_ours() {
         faults(
             "inputs:\n  app: { type: stdin }\noutputs:\n  a: { type: s3, tag: x, plugin: s3, match: \"*\", retry_limit: 5 }"
         ),
-        "wharf.yaml:1:1: the key \"sources\" is missing\n    help: add one, for example:\n    sources:\n      app: { type: tail, paths: [/var/log/app/*.log] }\n\
-         wharf.yaml:1:1: unknown key \"inputs\"; did you mean \"sources\"?\n\
+        "wharf.yaml:1:1: unknown key \"inputs\"; did you mean \"sources\"?\n\
          wharf.yaml:4:8: outputs.a: unknown key \"type\"; did you mean \"plugin\"?\n\
          wharf.yaml:4:18: outputs.a: unknown key \"tag\"; did you mean \"match\"?\n\
          wharf.yaml:4:50: outputs.a: unknown key \"retry_limit\"; retries are limited by time: write retry: { max_age: 24h }"
@@ -59,10 +58,10 @@ outputs:
          help: write 127.0.0.1:8080 for this machine alone, 0.0.0.0:8080 or [::]:8080 for all\n\
          wharf.yaml:7:3: outputs.archive: the key \"match\" is missing\n    help: say which tags it takes: match: \"*\" for all\n\
          wharf.yaml:7:3: outputs.archive: the key \"plugin\" is missing\n    help: write plugin: s3, or the path of a component\n\
-         wharf.yaml:8:14: outputs.archive.workers: 0 is out of range; it must be 1 to 64\n\
+         wharf.yaml:8:14: outputs.archive.workers: the number 0 is out of range; it must be 1 to 64\n\
          wharf.yaml:9:25: outputs.archive.batch.max_bytes: text \"50M\" is not a size such as 50MB: the unit \"M\" is not known: write 50MB (powers of 1000) or 50MiB (powers of 1024)\n\
          wharf.yaml:9:39: outputs.archive.batch.max_age: text \"soon\" is not a duration such as 10s: the unit \"soon\" is not known: write ms, s, m, h or d\n\
-         wharf.yaml:9:58: outputs.archive.batch.max_records: -1 is out of range; it must be 1 to 4294967295"
+         wharf.yaml:9:58: outputs.archive.batch.max_records: the number -1 is out of range; it must be 1 to 4294967295"
     );
 }
 
@@ -93,6 +92,21 @@ fn a_wrong_type_says_what_was_found_and_what_is_expected() {
         (
             "grants: { s3: all }",
             "wharf.yaml:7:19: outputs.archive.grants.s3: expected a list of { bucket, key_prefix }, found text \"all\"",
+        ),
+        (
+            "grants: { cloudwatch_logs: /app }",
+            "wharf.yaml:7:32: outputs.archive.grants.cloudwatch_logs: expected a list of { log_group }, found text \"/app\"",
+        ),
+        (
+            "grants: { cloudwatch_logs: [{ log_group: \"/a*/b\" }] }",
+            "wharf.yaml:7:46: outputs.archive.grants.cloudwatch_logs[0].log_group: has a * that is not its last letter\n    \
+             help: only names that begin alike can be granted together",
+        ),
+        (
+            "grants: { cloudwatch_logs: [{ log_group_name: /app }] }",
+            "wharf.yaml:7:33: outputs.archive.grants.cloudwatch_logs[0]: the key \"log_group\" is missing\n    \
+             help: name the log group that the plugin may write to, or the beginning of names with a * behind it\n\
+             wharf.yaml:7:35: outputs.archive.grants.cloudwatch_logs[0]: unknown key \"log_group_name\"; did you mean \"log_group\"?",
         ),
         ("retry: { initial: 2m, max: 1m }", "wharf.yaml:7:23: outputs.archive.retry.initial: is longer than \"max\""),
         (
@@ -222,7 +236,49 @@ fn faults_of_sources_are_told_by_their_type() {
             "wharf.yaml:6:13: sources.app.listen: expected an address such as 127.0.0.1:9880, found text \"localhost:9880\"\n    \
              help: write 127.0.0.1:9880 for this machine alone, 0.0.0.0:9880 or [::]:9880 for all",
         ),
-        ("type: generate\nrate: 0", "wharf.yaml:6:11: sources.app.rate: 0 is out of range; it must be at least 1"),
+        (
+            "type: generate\nrate: 0",
+            "wharf.yaml:6:11: sources.app.rate: the number 0 is out of range; it must be at least 1",
+        ),
+        ("type: tail\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"; did you mean \"paths\"?"),
+        ("type: stdin\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"\n    help: known keys: type, tag"),
+        (
+            "type: tail\npaths: \"\"",
+            "wharf.yaml:6:12: sources.app.paths: is empty\n    help: name at least one file or glob",
+        ),
+        (
+            "type: tail\npaths: [\"\", \"/a\\0\"]",
+            "wharf.yaml:6:13: sources.app.paths[0]: is empty\n\
+             wharf.yaml:6:17: sources.app.paths[1]: has a control character, U+0000\n    help: leave it out",
+        ),
+        (
+            "type: stdin\ntag: \"a\\0b\"",
+            "wharf.yaml:6:10: sources.app.tag: has a control character, U+0000\n    help: leave it out",
+        ),
+        (
+            "type: stdin\ntag: \"a\\x1b[31m\"",
+            "wharf.yaml:6:10: sources.app.tag: has a control character, U+001B\n    help: leave it out",
+        ),
+        (
+            "type: tail\npaths: /a\nrotate_wait: -1s",
+            "wharf.yaml:7:18: sources.app.rotate_wait: text \"-1s\" is not a duration such as 10s: it is negative",
+        ),
+        (
+            "type: tail\npaths: /a\nrotate_wait: 99999999999999999999s",
+            "wharf.yaml:7:18: sources.app.rotate_wait: text \"99999999999999999999s\" is not a duration such as 10s: it is longer than ten years",
+        ),
+        (
+            "type: generate\nrecord_size: 99999999999999999999",
+            "wharf.yaml:6:18: sources.app.record_size: the number 99999999999999999999 is not a size such as 50MB: it is larger than any disk",
+        ),
+        (
+            "type: generate\nrecord_size: -5",
+            "wharf.yaml:6:18: sources.app.record_size: the number -5 is not a size such as 50MB: it is negative",
+        ),
+        (
+            "type: generate\ncount: 99999999999999999999999999999999999999999",
+            "wharf.yaml:6:12: sources.app.count: the number 99999999999999999999999999999999999999999 is out of range; it must be at least 1",
+        ),
         ("type: stdin\ntag: a b", "wharf.yaml:6:10: sources.app.tag: a tag has no blanks"),
     ] {
         assert_eq!(faults(&source(lines)), expected, "{lines}");

@@ -121,7 +121,7 @@ sources:
     rotate_wait: 1m
     tag: files.a
   in: { type: stdin, tag: piped }
-  web: { type: http, listen: "127.0.0.1:9880", max_body_size: 1MiB }
+  web: { type: http, listen: "127.0.0.1:9880", max_body_size: 1MiB, header_timeout: 2s, max_connections: 16 }
   trial: { type: generate, rate: 1000, count: 5000, record_size: 300 }
 outputs:
   archive: { plugin: s3, match: "*" }
@@ -136,6 +136,8 @@ outputs:
     assert!(matches!(stdin.kind, SourceKind::Stdin));
     assert_eq!(&*stdin.tag, "piped");
     let SourceKind::Http(http) = &web.kind else { panic!("an http source") };
+    assert_eq!((http.header_timeout, http.idle_timeout), (Duration::from_secs(2), Duration::from_secs(75)));
+    assert_eq!(http.max_connections, 16);
     assert_eq!((http.listen, http.max_body_bytes), ("127.0.0.1:9880".parse().unwrap(), 1_048_576));
     assert_eq!(&*web.tag, "web");
     let SourceKind::Generate(generate) = &trial.kind else { panic!("a generate source") };
@@ -156,7 +158,7 @@ sources:
 outputs:
   archive:
     plugin: ./plugins/own.wasm
-    match: [app, "web.*  other"]
+    match: [app, "web.*\n  other"]
     workers: 64
     batch: { max_bytes: 1GiB, max_records: 1000, max_age: 1d }
     queue: { max_size: 10GB, when_full: drop_oldest }
@@ -231,4 +233,27 @@ fn a_grant_covers_its_bucket_and_longer_prefixes() {
         let wanted = [S3Grant { bucket: bucket.into(), key_prefix: prefix.into() }];
         assert_eq!(grants.missing(&wanted).is_empty(), granted, "{bucket} {prefix}");
     }
+}
+
+#[test]
+fn a_grant_covers_its_log_group_or_longer_names() {
+    let config = parse(&output("grants: { cloudwatch_logs: [{ log_group: /app }, { log_group: /web/* }] }")).unwrap();
+    let grants = &config.outputs[0].grants;
+    for (wanted, granted) in [
+        ("/app", true),
+        ("/app*", false),
+        ("/app/x", false),
+        ("/ap", false),
+        ("/web/1", true),
+        ("/web/", true),
+        ("/web/*", true),
+        ("/web/a/*", true),
+        ("/web*", false),
+        ("/web", false),
+        ("*", false),
+    ] {
+        assert_eq!(grants.missing_log_groups(&[wanted.into()]).is_empty(), granted, "{wanted}");
+    }
+    let all = parse(&output("grants: { cloudwatch_logs: { log_group: \"*\" } }")).unwrap();
+    assert!(all.outputs[0].grants.missing_log_groups(&["*".into(), "/any".into(), "/any*".into()]).is_empty());
 }

@@ -4,6 +4,7 @@ mod aws;
 mod faults;
 mod good;
 mod plugin;
+mod rest;
 mod yaml;
 
 use super::{Config, Faults};
@@ -14,6 +15,9 @@ fn parse(text: &str) -> Result<Config, Faults> {
         "REGION" => Some("eu-west-1".to_owned()),
         "BUCKET" => Some("from-env".to_owned()),
         "NUMBER" => Some("12345".to_owned()),
+        "SEVEN" => Some("7".to_owned()),
+        "YES" => Some("true".to_owned()),
+        "EMPTY" => Some(String::new()),
         _ => None,
     };
     Config::parse(text, "wharf.yaml".as_ref(), &variable)

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{check_plugin_config, fault_at};
+use crate::config::check_plugin_config;
 
 /// As a component describes itself, with everything that a schema may have.
-fn schema() -> Value {
+pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
@@ -20,6 +20,9 @@ fn schema() -> Value {
             "level": { "type": "integer", "minimum": 1, "maximum": 9 },
             "part_size": { "anyOf": [{ "type": "integer", "minimum": 5 }, { "type": "string", "pattern": "^[0-9]+(MB|MiB)$" }],
                            "description": "a size such as 5MiB" },
+            "threshold": { "anyOf": [{ "type": ["integer", "string"], "x-expected": "a size such as 50MB" }, { "type": "null" }],
+                           "description": "the largest request", "x-expected": "a size such as 50MB" },
+            "s3_threshold": { "type": ["integer", "string"], "x-expected": "a size such as 50MB", "x-alias-of": "threshold" },
             "owner": { "type": "string" },
             "bucket_key": { "type": "boolean" },
             "tags": { "type": "object", "additionalProperties": { "type": "string" }, "maxProperties": 2 },
@@ -36,7 +39,7 @@ fn schema() -> Value {
 fn check(lines: &str) -> String {
     let config =
         parse(&output(&format!("config:\n{}", lines.lines().map(|l| format!("  {l}\n")).collect::<String>()))).unwrap();
-    let faults = check_plugin_config(&config.outputs[0], &schema());
+    let faults = check_plugin_config(&config.outputs[0], &schema()).faults;
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -56,15 +59,20 @@ fn config_becomes_json_with_the_types_of_the_core_schema_and_keys_in_order() {
 fn a_number_that_json_does_not_have_is_a_fault() {
     assert_eq!(
         faults(&output("config: { a: [.inf, 99999999999999999999] }")),
-        "wharf.yaml:7:19: outputs.archive.config.a[0]: JSON has no number .inf\n\
-         wharf.yaml:7:25: outputs.archive.config.a[1]: JSON has no number 99999999999999999999"
+        "wharf.yaml:7:19: outputs.archive.config.a[0]: the number .inf is none that a plugin could be given: JSON has no infinity\n    \
+         help: whole numbers go from -9223372036854775808 to 18446744073709551615; put it in quotes if a text is meant\n\
+         wharf.yaml:7:25: outputs.archive.config.a[1]: the number 99999999999999999999 is too large\n    \
+         help: whole numbers go from -9223372036854775808 to 18446744073709551615; put it in quotes if a text is meant"
     );
 }
 
 #[test]
 fn a_fault_of_the_component_has_the_place_of_its_pointer() {
     let config = parse(&output("config:\n  bucket: b\n  tags: { \"a/b\": c }\n  list: [x, y]")).unwrap();
-    let output = &config.outputs[0];
+    let fault_at = |config: &Config, pointer: &str, message: &str| {
+        let check = check_plugin_config(&config.outputs[0], &json!({}));
+        check.fault_of_component(&config.outputs[0], pointer, message.into()).unwrap().to_string()
+    };
     for (pointer, shown) in [
         ("/bucket", "wharf.yaml:8:15: outputs.archive.config.bucket: no"),
         ("/tags/a~1b", "wharf.yaml:9:22: outputs.archive.config.tags.a/b: no"),
@@ -74,13 +82,10 @@ fn a_fault_of_the_component_has_the_place_of_its_pointer() {
         ("/tags/not/written", "wharf.yaml:9:13: outputs.archive.config.tags.not.written: no"),
         ("nonsense", "wharf.yaml:8:7: outputs.archive.config: no"),
     ] {
-        assert_eq!(fault_at(output, pointer, "no").to_string(), shown, "{pointer}");
+        assert_eq!(fault_at(&config, pointer, "no"), shown, "{pointer}");
     }
     let config = parse(&super::output("")).unwrap();
-    assert_eq!(
-        fault_at(&config.outputs[0], "/bucket", "is missing").to_string(),
-        "wharf.yaml:4:3: outputs.archive.config.bucket: is missing"
-    );
+    assert_eq!(fault_at(&config, "/bucket", "is missing"), "wharf.yaml:4:3: outputs.archive.config.bucket: is missing");
 }
 
 #[test]
@@ -98,7 +103,7 @@ fn what_the_schema_does_not_know_is_named_with_the_nearest_or_where_it_is() {
          wharf.yaml:9:7: outputs.archive.config: unknown key \"total_file_size\"; write batch: { max_bytes: … } beside \"config\"\n\
          wharf.yaml:10:7: outputs.archive.config: unknown key \"Region\"; write aws: { region: … } beside \"config\"\n\
          wharf.yaml:12:7: outputs.archive.config: unknown key \"colour\"\n    \
-         help: known keys: bucket, key_format, compression, level, part_size, owner, bucket_key, tags, grants\n\
+         help: known keys: bucket, key_format, compression, level, part_size, threshold, owner, bucket_key, tags, grants\n\
          wharf.yaml:14:11: outputs.archive.config.grants[0]: unknown key \"granted\"; did you mean \"grantee\"?"
     );
 }
@@ -141,11 +146,23 @@ fn wrong_values_are_told_in_words() {
         ),
         (
             "bucket: b\npart_size: 5M",
-            "wharf.yaml:9:18: outputs.archive.config.part_size: text \"5M\" does not have the form that is wanted ^[0-9]+(MB|MiB)$",
+            "wharf.yaml:9:18: outputs.archive.config.part_size: text \"5M\" does not have the form that is wanted\n    help: part_size: a size such as 5MiB",
+        ),
+        (
+            "bucket: b\nlevel: 1e0",
+            "wharf.yaml:9:14: outputs.archive.config.level: expected a whole number from 1 to 9, found the number 1e0",
+        ),
+        (
+            "bucket: b\nthreshold: 1e9",
+            "wharf.yaml:9:18: outputs.archive.config.threshold: expected a size such as 50MB, found the number 1e9\n    help: threshold: the largest request",
+        ),
+        (
+            "bucket: b\ns3_threshold: [1]",
+            "wharf.yaml:9:21: outputs.archive.config.s3_threshold: expected a size such as 50MB, found a list\n    help: s3_threshold: the largest request",
         ),
         (
             "bucket: b\npart_size: 3",
-            "wharf.yaml:9:18: outputs.archive.config.part_size: the number 3 is too small; the least is 5",
+            "wharf.yaml:9:18: outputs.archive.config.part_size: the number 3 is too small; the least is 5\n    help: part_size: a size such as 5MiB",
         ),
         (
             "bucket: b\npart_size: [1]",
@@ -171,7 +188,7 @@ fn wrong_values_are_told_in_words() {
 #[test]
 fn a_schema_that_is_none_is_the_plugins_fault() {
     let config = parse(&output("")).unwrap();
-    let faults = check_plugin_config(&config.outputs[0], &json!({ "type": "no such type" }));
+    let faults = check_plugin_config(&config.outputs[0], &json!({ "type": "no such type" })).faults;
     assert_eq!(faults.len(), 1);
     let shown = faults[0].to_string();
     assert!(shown.starts_with("wharf.yaml:5:13: outputs.archive.plugin: the plugin's own schema"), "{shown}");

@@ -195,10 +195,56 @@ fn a_file_that_is_nested_too_deeply_is_refused() {
 fn unknown_tags_and_odd_keys_are_faults() {
     assert_eq!(
         faults(&output("workers: !secret 3\nconfig: { ? [a] : b }")),
-        "wharf.yaml:7:14: outputs.archive.workers: the tag !secret is not known\n\
+        "wharf.yaml:7:14: outputs.archive.workers: the tag !secret is not known: leave it out\n\
          wharf.yaml:8:17: outputs.archive.config: a key must be a word"
     );
     assert_eq!(parse(&output("config: { a: !!str 5 }")).unwrap().outputs[0].config, json!({"a": "5"}));
+}
+
+#[test]
+fn only_the_tags_of_the_core_schema_are_known_and_each_on_what_it_is_for() {
+    for (lines, expected) in [
+        (
+            "config: !!python/object { a: 1 }",
+            "wharf.yaml:7:13: outputs.archive.config: the tag !!python/object is not known: leave it out",
+        ),
+        (
+            "config: { a: !!binary \"YQ==\" }",
+            "wharf.yaml:7:18: outputs.archive.config.a: the tag !!binary is not known: leave it out",
+        ),
+        (
+            "config: { a: !!set { b } }",
+            "wharf.yaml:7:18: outputs.archive.config.a: the tag !!set is not known: leave it out",
+        ),
+        (
+            "config: { a: !!map [] }",
+            "wharf.yaml:7:18: outputs.archive.config.a: the tag !!map is not known: leave it out",
+        ),
+        (
+            "config: { !!python/name a: 1 }",
+            "wharf.yaml:7:15: outputs.archive.config: the tag !!python/name is not known: leave it out",
+        ),
+        ("workers: !!int two", "wharf.yaml:7:14: outputs.archive.workers: what follows is no !!int: leave the tag out"),
+    ] {
+        let shown = faults(&output(lines));
+        assert_eq!(shown.split_once(": ").unwrap().1, expected.split_once(": ").unwrap().1, "{lines}");
+    }
+    let text = "config: !!map { a: !!int \"5\", b: !!seq [!!bool true], c: !!float 1, d: !!null '', !!str e: !!str 5 }";
+    let expected = json!({ "a": 5, "b": [true], "c": 1, "d": null, "e": "5" });
+    assert_eq!(parse(&output(text)).unwrap().outputs[0].config, expected);
+}
+
+#[test]
+fn a_number_from_the_environment_is_one_in_quotes_too() {
+    let text = "workers: \"${SEVEN}\"\nbatch: { max_records: \"${NUMBER}\" }\naws: { path_style: \"${YES}\" }";
+    let config = parse(&output(text)).unwrap();
+    let output = &config.outputs[0];
+    assert_eq!((output.workers, output.batch.max_records, output.aws.path_style), (7, Some(12345), Some(true)));
+    assert_eq!(
+        faults(&super::output("workers: \"${BUCKET}\"\nqueue: { max_size: \"7\" }\nbatch: { max_records: \"7\" }")),
+        "wharf.yaml:7:14: outputs.archive.workers: expected a whole number, found text from the environment\n\
+         wharf.yaml:9:27: outputs.archive.batch.max_records: expected a whole number, found text \"7\""
+    );
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn a_flipped_byte_in_the_middle_sets_one_chunk_aside_and_the_rest_goes_on() {
     let damaged = bytes(segment)[at as usize..(at + span(length)) as usize].to_vec();
 
     let (journal, recovery) = place.open();
+    assert_eq!(journal.usage().quarantined_records, 1);
     assert_eq!(ids(&recovery), [1, 2, 4, 5]);
     assert_eq!(recovery.cut, []);
     let aside = only(&recovery);
@@ -302,6 +303,7 @@ fn a_chunk_damaged_while_the_journal_is_open_is_set_aside_when_it_is_read() {
     assert_eq!(file.metadata().unwrap().len(), span(length));
     assert!(matches!(journal.read(ChunkId(2)), Err(ReadError::Missing(_))));
     assert_eq!(journal.usage().live_bytes, live - length);
+    assert_eq!(journal.usage().quarantined_records, 1);
     all_but(2, &journal);
     journal.close();
     let (_journal, recovery) = place.open();
@@ -348,6 +350,7 @@ fn a_chunk_damaged_in_its_frame_is_set_aside_too() {
     let (_, at, _) = frames(segment)[0];
     flip(segment, at + 24);
     assert!(matches!(journal.read(ChunkId(1)), Err(ReadError::Corrupt { .. })));
+    assert_eq!(journal.usage().quarantined_records, 1, "known from before, though the frame cannot tell any more");
     all_but(1, &journal);
 }
 
@@ -368,6 +371,7 @@ fn a_chunk_damaged_before_it_is_copied_forward_is_set_aside_and_does_not_stop_th
     settle(&journal);
     assert!(matches!(journal.read(ChunkId(1)), Err(ReadError::Missing(_))));
     assert_eq!(files(&place.quarantine(), "bin").len(), 1);
+    assert_eq!(journal.usage().quarantined_records, 1);
     assert_eq!(read(&journal, stay[1]), body(stay[1], 6_000));
 }
 

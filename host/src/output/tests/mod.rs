@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Destinations, Output, OutputHandle, OutputSetup, WorkerState};
 use crate::capability::Services;
-use crate::capability::s3::Connection;
+use crate::capability::aws::Connection;
 use crate::config::{AwsConfig, RetryConfig};
 use crate::dead_letter::{DeadLetters, Filter, StoredLetter};
 use crate::journal::{self, Journal};

@@ -67,7 +67,9 @@ async fn after_three_poisonous_batches_in_a_row_the_plugin_is_quarantined_and_th
     let bodies: Vec<_> = wharf.told().into_iter().map(|(_, body, _)| body).collect();
     assert_eq!(bodies, ["1", "2"]);
     assert_eq!(wharf.rejected("trap"), 2);
-    until("the worker waits", || output.status().workers == [WorkerState::Idle]).await;
+    until("the worker waits", || output.status().workers == [WorkerState::WaitingForRetry]).await;
+    let retries = output.status().retries.unwrap();
+    assert!(retries.why.contains("quarantined"), "{retries:?}");
     let lost = wharf.stores_lost("trap");
     wharf.put("ok", &["6"]).await;
     drop(output);

@@ -47,6 +47,22 @@ async fn a_batch_that_never_gets_through_does_not_keep_the_others_from_being_tri
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_waits_for_a_retry_is_not_idle_and_it_is_shown_until_when_and_why() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    let output = wharf.start(NEVER_AGAIN).await;
+    until("there is nothing to do", || output.status().workers == [WorkerState::Idle]).await;
+    assert_eq!(output.status().retries, None);
+    wharf.put("auth", &["a"]).await;
+    wharf.put("transient", &["b"]).await;
+    until("both have failed", || output.status().retries.is_some_and(|retries| retries.batches == 2)).await;
+    until("the worker waits", || output.status().workers == [WorkerState::WaitingForRetry]).await;
+    let retries = output.status().retries.unwrap();
+    assert!(retries.why.starts_with("auth: "), "the first comes first: {retries:?}");
+    assert!(retries.next > tokio::time::Instant::now());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn outputs_that_share_a_destination_share_its_pause() {
     let place = Place::new();
     let mut wharf = place.open(&["archive", "neighbour", "elsewhere"], 1).await;

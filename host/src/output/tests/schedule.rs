@@ -153,7 +153,7 @@ async fn a_worker_that_waits_hears_that_the_destination_is_up_again() {
     };
     let job = tokio::select! {
         biased;
-        job = bench.schedule.next() => job,
+        job = bench.schedule.next(|_| ()) => job,
         () = up_again => unreachable!(),
     };
     assert_eq!(job.unwrap().batch.row.records, 1);

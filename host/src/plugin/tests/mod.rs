@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use super::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
 use crate::capability::Services;
-use crate::capability::s3::Connection;
-use crate::config::{AwsConfig, S3Grant};
+use crate::capability::aws::Connection;
+use crate::config::{AwsConfig, GrantsConfig, S3Grant};
 use crate::journal::{self, Journal};
 use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey, Partitioning, Portion};
 use crate::state::{BatchId, BatchRow, State};
@@ -90,7 +90,7 @@ impl Bench {
 
     async fn worker(&self) -> Worker {
         let (worker, plan) = self.plugin.start(self.context("{}")).await.unwrap();
-        self.services.grant_s3(plan.s3);
+        self.services.grant(GrantsConfig { s3: plan.s3, ..GrantsConfig::default() });
         worker
     }
 

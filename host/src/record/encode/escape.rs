@@ -83,12 +83,24 @@ fn write_byte(byte: u8, out: &mut Vec<u8>) {
 
 /// Appends any bytes, escaped; what is no UTF-8 becomes U+FFFD, one for each maximal subpart as Unicode recommends.
 pub(super) fn write_lossy(bytes: &[u8], out: &mut Vec<u8>) {
+    // Mostly it is UTF-8, and that is found out many bytes at a time.
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return write(text.as_bytes(), out);
+    }
     for chunk in bytes.utf8_chunks() {
         write(chunk.valid().as_bytes(), out);
         if !chunk.invalid().is_empty() {
             out.extend_from_slice(REPLACEMENT);
         }
     }
+}
+
+/// How many bytes any bytes have as UTF-8, unescaped; what is none counts as [`write_lossy`] writes it.
+pub(super) fn lossy_length(bytes: &[u8]) -> usize {
+    let one = |chunk: std::str::Utf8Chunk<'_>| {
+        chunk.valid().len() + if chunk.invalid().is_empty() { 0 } else { REPLACEMENT.len() }
+    };
+    bytes.utf8_chunks().map(one).sum()
 }
 
 /// Appends what the inside of a JSON string means. A surrogate without its partner becomes U+FFFD; a broken escape stays

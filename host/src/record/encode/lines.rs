@@ -1,12 +1,9 @@
 //! Records as lines.
 
-use super::escape;
 use super::object::{self, Key};
-use super::{Format, Options};
+use super::{Format, Options, TEXT_KEY, escape};
 use crate::record::{BodyKind, Chunk, DateFormat};
 
-/// The key that a text record's body has in JSON.
-pub(in crate::record) const TEXT_KEY: &str = "log";
 /// How many numbers of skipped records are kept.
 const MAX_NOTED: usize = 10_000;
 
@@ -127,7 +124,7 @@ impl Lines {
                         skip(number);
                         continue;
                     };
-                    match value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) {
+                    match object::inside_string(value) {
                         Some(text) => escape::undo(text, out),
                         None => out.extend_from_slice(value),
                     }

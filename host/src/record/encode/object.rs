@@ -46,10 +46,14 @@ impl Key {
 
 /// Text as a JSON string.
 pub(super) fn quoted(text: &str) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    escape::write(text.as_bytes(), &mut out);
-    out.push(b'"');
+    let mut out = Vec::with_capacity(text.len() + 2);
+    super::write_json_string(text, &mut out);
     out
+}
+
+/// The inside of a value that is a string, still escaped.
+pub(super) fn inside_string(value: &[u8]) -> Option<&[u8]> {
+    value.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
 /// What stands behind an object's opening brace, white space left out.

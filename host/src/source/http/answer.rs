@@ -17,6 +17,9 @@ pub(crate) enum Denied {
     /// Not a POST.
     #[error("records are taken by POST")]
     Method,
+    /// A header that may be there once.
+    #[error("there is more than one {0} header; send one")]
+    Twice(&'static str),
     /// A content type that is not known.
     #[error(
         "content type {0:?} is not known here; send application/json (an object or an array of objects), \
@@ -62,16 +65,46 @@ pub(crate) enum Denied {
     Fault(String),
 }
 
+/// Every reason for which a request is refused.
+pub(crate) const REFUSALS: [&str; 12] = [
+    "queue_full",
+    "journal_full",
+    "disk_full",
+    "journal_failed",
+    "stopping",
+    "busy",
+    "too_large",
+    "bad_request",
+    "unsupported_type",
+    "method",
+    "slow",
+    "fault",
+];
+
 impl Denied {
     fn status(&self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REFUSALS`].
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
+            Self::TooLarge { .. } => "too_large",
+            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
+            Self::Slow(_) => "slow",
+            Self::Busy => "busy",
+            Self::Refused(refused) => refused.reason(),
+            Self::Fault(_) => "fault",
         }
     }
 

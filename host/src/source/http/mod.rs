@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod connections;
 mod json;
 mod records;
 #[cfg(test)]
@@ -13,18 +14,17 @@ mod tests;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, Request};
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
+pub(super) use self::answer::REFUSALS;
 use self::answer::{Denied, accepted};
 use self::body::{Encoding, Held, Room};
+use self::connections::Limits;
 use self::records::Format;
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};
@@ -61,21 +61,13 @@ pub(super) fn spawn(
         limit,
         room: Room::new(limit * LARGEST_AT_ONCE),
         sink,
-        shutdown: shutdown.clone(),
+        shutdown,
     });
     info!(source = %name, "listening on {address}");
-    let serve = axum::serve(
-        // Answers are small and waited for.
-        listener.tap_io(|connection| drop(connection.set_nodelay(true))),
-        Router::new().fallback(take).with_state(door),
-    )
-    // Requests in hand are still answered.
-    .with_graceful_shutdown(shutdown.cancelled_owned());
+    let limits = Limits { connections: http.max_connections, head: http.header_timeout, idle: http.idle_timeout };
     let mut running = Running::new(name, async move {
-        match serve.await {
-            Ok(()) => SourceEnded::Stopped,
-            Err(e) => SourceEnded::Failed(format!("serving failed: {e}")),
-        }
+        connections::serve(listener, door, limits).await;
+        SourceEnded::Stopped
     });
     running.address = Some(address);
     Ok(running)
@@ -90,11 +82,12 @@ struct Door {
     shutdown: CancellationToken,
 }
 
-async fn take(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+async fn answer_to(door: &Door, request: Request<Body>) -> Response {
     match door.take(request).await {
         Ok(records) => accepted(records),
         Err(denied) => {
             debug!(source = %door.name, "a request was not taken: {denied}");
+            door.sink.count_refused(&door.name, denied.reason());
             if let Denied::Record(_) = denied {
                 door.sink.count_discarded(&door.name, "invalid", 1);
             }
@@ -147,7 +140,12 @@ impl Door {
 
 /// How the headers say that the body is to be read.
 fn format(headers: &HeaderMap) -> Result<Format, Denied> {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(Format::Text) };
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let Some(value) = values.next() else { return Ok(Format::Text) };
+    // Which of them counts is for nobody to guess: what is before us may have read the other one.
+    if values.next().is_some() {
+        return Err(Denied::Twice("Content-Type"));
+    }
     let value = String::from_utf8_lossy(value.as_bytes());
     let kind = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match kind.as_str() {

@@ -22,15 +22,26 @@ struct Server {
     sink: Arc<FakeSink>,
 }
 
-fn config(listen: SocketAddr, max_body_bytes: u64) -> SourceConfig {
-    let kind = SourceKind::Http(HttpSourceConfig { listen, max_body_bytes });
-    SourceConfig { name: "web".into(), tag: "web.tag".into(), kind }
+const LONG: Duration = Duration::from_secs(3600);
+
+fn http(listen: SocketAddr, max_body_bytes: u64) -> HttpSourceConfig {
+    HttpSourceConfig { listen, max_body_bytes, header_timeout: LONG, idle_timeout: LONG, max_connections: 1024 }
+}
+
+fn config(http: HttpSourceConfig) -> SourceConfig {
+    SourceConfig { name: "web".into(), tag: "web.tag".into(), kind: SourceKind::Http(http) }
 }
 
 impl Server {
     fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    fn start_with(change: impl FnOnce(&mut HttpSourceConfig)) -> Self {
         let (sink, shutdown) = (FakeSink::new(), CancellationToken::new());
-        let source = config("127.0.0.1:0".parse().unwrap(), 1 << 20);
+        let mut http = http("127.0.0.1:0".parse().unwrap(), 1 << 20);
+        change(&mut http);
+        let source = config(http);
         let running = spawn_into(&source, Arc::new(sink.clone()), shutdown.clone()).unwrap();
         let address = running.address().unwrap();
         Self { running, shutdown, address, sink }
@@ -84,6 +95,20 @@ impl Client {
         // A server that has answered already need not read it.
         let _ = self.0.write_all(body).await;
         self.answer().await
+    }
+
+    /// Sends the beginning of a request.
+    async fn begin(&mut self) {
+        self.0.write_all(b"POST / HTTP/1.1\r\nHost: wha").await.unwrap();
+    }
+
+    /// Waits until the other end closes the connection without an answer.
+    async fn closed(&mut self) {
+        let mut bytes = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(30), self.0.read_to_end(&mut bytes)).await;
+        // A reset is as good as an end.
+        let _ = read.expect("the connection stays open");
+        assert!(bytes.is_empty(), "{}", String::from_utf8_lossy(&bytes));
     }
 
     async fn answer(&mut self) -> Answer {
@@ -177,6 +202,7 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
         (vec![JSON], vec![], 400, "the body is empty"),
         (vec![TEXT, "Content-Encoding: gzip"], b"no gzip".to_vec(), 400, "not gzip"),
         (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send gzip, zstd, or none"),
+        (vec![JSON, NDJSON], b"{}".to_vec(), 400, "more than one Content-Type header"),
         (vec!["Content-Type: application/x-www-form-urlencoded"], b"a=b".to_vec(), 415, "application/x-ndjson"),
         (vec![TEXT], big.clone().into_bytes(), 413, "larger than 1048576 bytes"),
         (vec![TEXT, "Content-Encoding: gzip"], gzip(big.as_bytes()), 413, "decompressed, is larger"),
@@ -187,6 +213,8 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
     }
     assert_eq!(server.sink.handed_in(), 0);
     assert_eq!(server.sink.discarded("invalid"), 3);
+    let refused = [("bad_request", 5), ("too_large", 2), ("unsupported_type", 2)];
+    assert_eq!(server.sink.refused(), refused.into());
     server.stop().await;
 }
 
@@ -232,6 +260,7 @@ async fn no_room_is_503_with_the_time_to_wait() {
         assert_eq!(server.post(&[TEXT], "x").await.status, 503);
     }
     assert!(server.sink.chunks().is_empty());
+    assert_eq!(server.sink.refused(), [("disk_full", 2), ("queue_full", 2)].into());
     assert_eq!(server.post(&[TEXT], "x").await.status, 200);
     server.stop().await;
 }
@@ -279,9 +308,77 @@ async fn a_connection_serves_many_requests_and_many_connections_are_served() {
 }
 
 #[tokio::test]
+async fn a_head_that_does_not_come_to_its_end_closes_its_connection_and_no_other() {
+    let server = Server::start_with(|http| http.header_timeout = Duration::from_millis(50));
+    let mut idle = Client::connect(server.address).await;
+    assert_eq!(idle.request("POST", &[TEXT], b"one").await.status, 200);
+    let mut half = Client::connect(server.address).await;
+    half.begin().await;
+    half.closed().await;
+    // Longer than `header_timeout` without a request: that is no head.
+    assert_eq!(idle.request("POST", &[TEXT], b"two").await.status, 200);
+    // Also where there was a whole request before.
+    idle.begin().await;
+    idle.closed().await;
+    assert_eq!(server.sink.lines(), ["one", "two"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed() {
+    let server = Server::start_with(|http| http.idle_timeout = Duration::from_secs(2));
+    Client::connect(server.address).await.closed().await;
+    let mut client = Client::connect(server.address).await;
+    assert_eq!(client.request("POST", &[TEXT], b"one").await.status, 200);
+    client.closed().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_time_outs_do_not_count_while_a_request_waits_for_the_disk() {
+    let moment = Duration::from_secs(2);
+    let server = Server::start_with(|http| (http.header_timeout, http.idle_timeout) = (moment, moment));
+    server.sink.allow(0);
+    let mut waiting = Client::connect(server.address).await;
+    waiting.0.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nline").await.unwrap();
+    eventually("the chunk is under way", || (server.sink.handed_in() == 1).then_some(())).await;
+    Client::connect(server.address).await.closed().await;
+    server.sink.allow(1);
+    assert_eq!(waiting.answer().await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_past_the_limit_wait_until_one_ends() {
+    let server = Server::start_with(|http| http.max_connections = 1);
+    let mut first = Client::connect(server.address).await;
+    assert_eq!(first.request("POST", &[TEXT], b"one").await.status, 200);
+    let mut second = Client::connect(server.address).await;
+    second.0.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nthree").await.unwrap();
+    assert_eq!(first.request("POST", &[TEXT], b"two").await.status, 200);
+    assert!(second.0.try_read(&mut [0; 1]).is_err(), "answered past the limit");
+    drop(first);
+    assert_eq!(second.answer().await.status, 200);
+    assert_eq!(server.sink.lines(), ["one", "two", "three"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_waits_neither_for_idle_connections_nor_for_half_a_head() {
+    let server = Server::start();
+    let mut idle = Client::connect(server.address).await;
+    assert_eq!(idle.request("POST", &[TEXT], b"one").await.status, 200);
+    let mut half = Client::connect(server.address).await;
+    half.begin().await;
+    let stopped = tokio::time::timeout(Duration::from_secs(30), server.stop()).await;
+    assert!(stopped.is_ok(), "the stop waits");
+    half.closed().await;
+}
+
+#[tokio::test]
 async fn an_address_in_use_is_an_error_at_the_start() {
     let server = Server::start();
-    let source = config(server.address, 1000);
+    let source = config(http(server.address, 1000));
     let error = spawn_into(&source, Arc::new(FakeSink::new()), CancellationToken::new()).unwrap_err();
     assert!(matches!(&error, SourceError::Listen { .. }));
     assert!(error.to_string().contains(&format!("listening on {} failed", server.address)), "{error}");

@@ -35,7 +35,7 @@ pub(crate) struct Common {
     /// Lines that are in no chunk yet.
     pub(crate) gathered: Gathered,
     /// Positions of files whose old content is left out, by `read_from: end` at the first start: they are to be kept though
-    /// those files give no records yet. They go with the next chunks.
+    /// those files give no records yet. Where that does not work at once, they also go with the next chunks.
     pub(crate) unrecorded: Vec<Position>,
 }
 

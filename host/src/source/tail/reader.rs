@@ -15,6 +15,7 @@ use super::patterns::Patterns;
 use super::position::FilePosition;
 use super::watch::Watch;
 use crate::config::{SourceConfig, TailConfig};
+use crate::record::Position;
 use crate::source::lane::{Lane, Stopping};
 use crate::source::sink::Sink;
 
@@ -26,6 +27,10 @@ const PACE: Duration = Duration::from_millis(5);
 
 /// No `max_line_bytes` goes beyond this: a line is in memory as a whole, and a chunk must hold it.
 const LONGEST_LINE: usize = 1 << 30;
+
+/// The key of a position that is of no file: it says that the first start with `read_from: end` is over. From then on files that are new
+/// are read whole, also where the first start found none.
+const BEGUN: &str = "begun";
 
 pub(super) struct Reader {
     pub(super) common: Common,
@@ -82,7 +87,7 @@ impl Reader {
         };
         let positions = reader.sink.positions(name);
         reader.leave_out_old = positions.is_empty() && !tail.read_from_beginning;
-        for position in positions {
+        for position in positions.iter().filter(|position| position.key != BEGUN) {
             match FilePosition::decode(&position.key, &position.value) {
                 Ok(there) => reader.absent.insert(there),
                 Err(why) => {
@@ -104,7 +109,12 @@ impl Reader {
     fn follow(&mut self) -> Result<(), Stopping> {
         self.scan();
         self.find_moved();
-        self.leave_out_old = false;
+        if std::mem::take(&mut self.leave_out_old) {
+            // Behind the files: once it is kept, all of them are.
+            let source = self.common.source.clone();
+            self.common.unrecorded.push(Position { source, key: BEGUN.to_owned(), value: b"end".to_vec() });
+        }
+        self.keep_unrecorded();
         let mut scan_due = Instant::now() + self.refresh_interval;
         let mut scan_earliest = Instant::now();
         let mut poll_due = Instant::now() + POLL;
@@ -115,6 +125,7 @@ impl Reader {
             if now >= scan_due || (names_changed && now >= scan_earliest) {
                 names_changed = false;
                 self.scan();
+                self.keep_unrecorded();
                 self.forget_expired();
                 // Where a scan is dear and names change often, most of the time still goes into reading.
                 scan_earliest = Instant::now() + 10 * now.elapsed();
@@ -220,6 +231,17 @@ impl Reader {
             self.runtime.block_on(self.sink.forget(&self.common.source, keys));
         }
         Ok(())
+    }
+
+    /// Keeps where files begin whose old content is left out, before anything is read: what is written to them while Wharf is
+    /// stopped is read by the next start, though they gave no record before.
+    fn keep_unrecorded(&mut self) {
+        if self.common.unrecorded.is_empty() {
+            return;
+        }
+        if self.runtime.block_on(self.sink.keep(self.common.unrecorded.clone())) {
+            self.common.unrecorded.clear();
+        }
     }
 
     fn forget_expired(&mut self) {

@@ -393,6 +393,22 @@ async fn read_from_end_leaves_out_what_is_old_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn where_files_begin_is_kept_as_soon_as_it_can_be_though_they_give_no_record() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    logs.append("quiet.log", "old\n");
+    let config = || TailConfig { read_from_beginning: false, ..logs.config(&["*.log"]) };
+    sink.keep_nothing(1);
+    let tail = Tail::start(config(), &sink);
+    eventually("the file's end is kept", || (sink.kept_positions().len() == 2).then_some(())).await;
+    let (lines, next) = tail.kill(&sink).await;
+    assert!(lines.is_empty());
+    logs.append("quiet.log", "while stopped\n");
+    let tail = Tail::start(config(), &next);
+    assert_eq!(next.wait_for(1).await, ["while stopped"]);
+    tail.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_with_several_names_is_read_once_and_what_is_no_file_not_at_all() {
     let (logs, sink) = (Logs::new(), FakeSink::new());
     logs.append("a.log", "one\n");

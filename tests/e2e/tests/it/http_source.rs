@@ -83,10 +83,16 @@ fn a_full_queue_is_a_503_with_a_time_to_come_back_and_not_a_loss() {
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some(), "{}", refused.head);
     assert!(!taken.is_empty(), "nothing was taken at all");
+    let ready = place.admin("/ready").unwrap();
+    assert_eq!(ready.status, 503);
+    assert!(ready.text().starts_with("not ready: output archive: its queue is full, "), "{}", ready.text());
+    let labels = ["source=\"http\"", "reason=\"queue_full\""];
+    assert_eq!(place.metric("wharf_source_refused_requests_total", &labels), Some(1.0));
 
     s3.faults().clear();
     wharf.wait_until("what was taken is delivered", 60, || delivered(&s3).lines() >= taken.len() * 50);
     wharf.wait_until("lines are taken again", 30, || post_lines(to, 1_000_000, 1) == 200);
+    assert_eq!(place.admin("/ready").unwrap().status, 200);
     wharf.stop();
     let expected = (0..taken.len() as u64 * 50).chain([1_000_000]);
     delivered(&s3).assert_each_once(expected.map(|number| format!("h-{number:08}")));

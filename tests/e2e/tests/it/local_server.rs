@@ -34,7 +34,7 @@ fn the_local_server_behaves_as_s3_and_its_faults_are_seen_by_an_independent_clie
     let inside = Fault::ErrorInside200 { code: "InternalError", performed: false };
     faults.add(Rule::on(Operation::CompleteMultipartUpload, inside).key("inside-200"));
 
-    let said = tools::python(&venv, &script("check_server.py"), &[&s3.endpoint()]).unwrap();
+    let said = tools::python(&venv, &script("check_server.py").unwrap(), &[&s3.endpoint()]).unwrap();
     println!("{said}");
     assert_eq!(said.lines().count(), 7, "not every check was run");
     assert_eq!(s3.overwrites(), ["race-0"], "the one attempt to overwrite is on record");

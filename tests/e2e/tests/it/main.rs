@@ -13,3 +13,4 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod validate;

@@ -1,5 +1,5 @@
-//! The way to S3: one HTTP client for the process, one SDK client for each distinct setting, credentials looked up when the first call
-//! needs them.
+//! The way to AWS: one HTTP client for the process, one set of SDK clients for each distinct setting, credentials looked up when the
+//! first call needs them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -10,13 +10,11 @@ use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{
-    RequestChecksumCalculation, ResponseChecksumValidation, StalledStreamProtectionConfig, retry::RetryConfig,
-    timeout::TimeoutConfig,
-};
+use aws_sdk_s3::config::{RequestChecksumCalculation, ResponseChecksumValidation, StalledStreamProtectionConfig};
 use aws_smithy_http_client::tls;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
 use tokio::sync::OnceCell;
 
 use crate::config::{AwsConfig, PayloadSigning};
@@ -25,14 +23,16 @@ use crate::config::{AwsConfig, PayloadSigning};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for one whole request where the configuration says nothing: a part of 64 MiB over a thin line.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
-/// What servers that speak S3 are told where nobody names a region.
+/// What servers that speak like AWS are told where nobody names a region.
 const REGION_OF_OTHERS: &str = "us-east-1";
 
-/// A way to S3 with given settings. Outputs with the same settings share one, and with it credentials and connections.
+/// A way to AWS with given settings. Outputs with the same settings share one, and with it credentials and connections.
 #[derive(Debug)]
 pub(crate) struct Connection {
     settings: AwsConfig,
-    client: OnceCell<Client>,
+    shared: OnceCell<SdkConfig>,
+    s3: OnceCell<aws_sdk_s3::Client>,
+    logs: OnceCell<aws_sdk_cloudwatchlogs::Client>,
 }
 
 impl Connection {
@@ -44,7 +44,7 @@ impl Connection {
         if let Some(found) = in_use.iter().filter_map(Weak::upgrade).find(|found| found.settings == *settings) {
             return found;
         }
-        let new = Arc::new(Self { settings: settings.clone(), client: OnceCell::new() });
+        let new = Self::over(settings.clone(), OnceCell::new());
         in_use.push(Arc::downgrade(&new));
         new
     }
@@ -55,20 +55,63 @@ impl Connection {
         settings: AwsConfig,
         credentials: impl aws_credential_types::provider::ProvideCredentials + 'static,
     ) -> Arc<Self> {
-        let config = aws_sdk_s3::config::Builder::from(&SdkConfig::builder().http_client(http_client()).build())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(credentials);
-        let client = Client::from_conf(configured(config, &settings).build());
-        Arc::new(Self { settings, client: OnceCell::new_with(Some(client)) })
+        let shared = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(http_client())
+            .region(Region::new(REGION_OF_OTHERS))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build();
+        let shared = one_attempt(&shared, &settings);
+        Self::over(settings, OnceCell::new_with(Some(shared)))
     }
 
-    /// The SDK's client. The first call reads the environment and the shared configuration files.
-    pub(crate) async fn client(&self) -> &Client {
-        self.client.get_or_init(|| client(&self.settings)).await
+    fn over(settings: AwsConfig, shared: OnceCell<SdkConfig>) -> Arc<Self> {
+        Arc::new(Self { settings, shared, s3: OnceCell::new(), logs: OnceCell::new() })
     }
 
-    /// Whether the payload is part of the signature. Its SHA-256 is two thirds of what an upload costs, so over TLS, where the
-    /// payload cannot be changed on the way, the checksum header alone guards it.
+    /// The client for S3. The first call of any service reads the environment and the shared configuration files.
+    pub(crate) async fn s3(&self) -> &aws_sdk_s3::Client {
+        let made = async || {
+            let mut config = aws_sdk_s3::config::Builder::from(self.shared().await)
+                // Checksums are our own headers; a server that knows none of the SDK's newer defaults still works.
+                .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+                .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+                .force_path_style(self.settings.path_style.unwrap_or(self.settings.endpoint.is_some()));
+            if let Some(url) = &self.settings.endpoint {
+                config = config.endpoint_url(url);
+            }
+            aws_sdk_s3::Client::from_conf(config.build())
+        };
+        self.s3.get_or_init(made).await
+    }
+
+    /// The client for CloudWatch Logs.
+    pub(crate) async fn logs(&self) -> &aws_sdk_cloudwatchlogs::Client {
+        let made = async || {
+            let mut config = aws_sdk_cloudwatchlogs::config::Builder::from(self.shared().await);
+            if let Some(url) = &self.settings.endpoint {
+                config = config.endpoint_url(url);
+            }
+            aws_sdk_cloudwatchlogs::Client::from_conf(config.build())
+        };
+        self.logs.get_or_init(made).await
+    }
+
+    /// What the services' clients have in common: credentials above all, which are looked up once for all of them.
+    async fn shared(&self) -> &SdkConfig {
+        let made = async || {
+            let shared = shared_config(&self.settings).await;
+            let shared = match assumed_role(&self.settings, &shared).await {
+                Some(credentials) => shared.to_builder().credentials_provider(credentials).build(),
+                None => shared,
+            };
+            one_attempt(&shared, &self.settings)
+        };
+        self.shared.get_or_init(made).await
+    }
+
+    /// Whether the payload is part of the signature, where a service (S3) leaves the choice. Its SHA-256 is two thirds of what an
+    /// upload costs, so over TLS, where the payload cannot be changed on the way, the checksum header alone guards it.
     pub(crate) fn signs_payloads(&self) -> bool {
         match self.settings.payload_signing {
             PayloadSigning::Always => true,
@@ -78,91 +121,25 @@ impl Connection {
     }
 }
 
-/// What is wrong with the address of a service, if anything. Never repeats a password.
-fn check_url(url: &str) -> Result<(), String> {
-    let remedy = "write http:// or https://, a host, and perhaps a port, like http://127.0.0.1:9000";
-    if url.contains('@') {
-        return Err(format!("a user or password in the URL is not used; {remedy}"));
-    }
-    let wrong = || format!("{url:?} is not such a URL: {remedy}");
-    let uri: axum::http::Uri = url.parse().map_err(|_| wrong())?;
-    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(wrong()) };
-    let behind_brackets = authority.as_str().rsplit(']').next().unwrap_or("");
-    let port_fits =
-        behind_brackets.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
-    let whole = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
-        && !authority.host().is_empty()
-        && port_fits;
-    if !whole || uri.query().is_some() { Err(wrong()) } else { Ok(()) }
-}
-
-/// Finds what no call could work with.
-pub(crate) fn check_settings(settings: &AwsConfig) -> Result<(), String> {
-    for (name, url) in [("endpoint", &settings.endpoint), ("sts_endpoint", &settings.sts_endpoint)] {
-        if let Some(url) = url {
-            check_url(url).map_err(|what| format!("aws.{name}: {what}"))?;
-        }
-    }
-    let region = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if let Some(text) = &settings.region
-        && (text.is_empty() || !region(text))
-    {
-        return Err(format!(
-            "aws.region: {text:?} is no region: write it as AWS does, like us-east-1, with nothing around it"
-        ));
-    }
-    // The SDK puts these into headers, and cannot where something else came along with them, say a file's last line break.
-    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"]
-    {
-        let fit = |value: &str| value.bytes().all(|b| b.is_ascii_graphic());
-        if std::env::var_os(name).is_some_and(|value| !value.to_str().is_some_and(fit)) {
-            return Err(format!(
-                "the environment variable {name} has a blank, a line break, or something else in it that cannot belong to it: set it anew without"
-            ));
-        }
-    }
-    if settings.role_arn.is_none() && (settings.external_id.is_some() || settings.session_name.is_some()) {
-        return Err(
-            "aws.external_id and aws.session_name belong to a role: write aws.role_arn, or leave them out".into()
-        );
-    }
-    Ok(())
-}
-
 fn is_https(url: &str) -> bool {
     url.get(..8).is_some_and(|head| head.eq_ignore_ascii_case("https://"))
 }
 
-async fn client(settings: &AwsConfig) -> Client {
-    let shared = shared_config(settings).await;
-    let mut config = configured(aws_sdk_s3::config::Builder::from(&shared), settings);
-    if let Some(credentials) = assumed_role(settings, &shared).await {
-        config = config.credentials_provider(credentials);
-    }
-    Client::from_conf(config.build())
-}
-
 /// What every request here has in common.
-fn configured(config: aws_sdk_s3::config::Builder, settings: &AwsConfig) -> aws_sdk_s3::config::Builder {
+fn one_attempt(shared: &SdkConfig, settings: &AwsConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(settings.connect_timeout.unwrap_or(CONNECT_TIMEOUT))
         .operation_attempt_timeout(settings.request_timeout.unwrap_or(REQUEST_TIMEOUT))
         .build();
     // A request's own time limit covers an upload that stalls; the SDK's throughput guard would cut off a slow but living one.
     let stalls = StalledStreamProtectionConfig::enabled().upload_enabled(false).build();
-    let config = config
+    shared
+        .to_builder()
         // Each call is one attempt: when to try again is the scheduler's decision alone.
         .retry_config(RetryConfig::disabled())
         .timeout_config(timeouts)
         .stalled_stream_protection(stalls)
-        // Checksums are our own headers; a server that knows none of the SDK's newer defaults still works.
-        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
-        .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
-        .force_path_style(settings.path_style.unwrap_or(settings.endpoint.is_some()));
-    match &settings.endpoint {
-        Some(url) => config.endpoint_url(url),
-        None => config,
-    }
+        .build()
 }
 
 /// The usual chain: environment, shared files, web identity, SSO, container and instance metadata.
@@ -221,51 +198,6 @@ mod tests {
 
     fn with_endpoint(url: &str) -> AwsConfig {
         AwsConfig { endpoint: Some(url.into()), ..AwsConfig::default() }
-    }
-
-    #[test]
-    fn a_region_has_nothing_around_it() {
-        for (region, good) in
-            [("us-east-1", true), ("us-gov-west-1", true), ("us-east-1\n", false), ("us east", false), ("", false)]
-        {
-            let settings = AwsConfig { region: Some(region.into()), ..AwsConfig::default() };
-            assert_eq!(check_settings(&settings).is_ok(), good, "{region:?}");
-        }
-    }
-
-    #[test]
-    fn a_password_in_an_endpoint_is_not_repeated() {
-        let refused = check_settings(&with_endpoint("http://key:hush@host")).unwrap_err();
-        assert!(!refused.contains("hush"), "{refused}");
-    }
-
-    #[test]
-    fn an_endpoint_is_a_url_with_a_host() {
-        for (url, good) in [
-            ("http://127.0.0.1:9000", true),
-            ("https://s3.example.com/", true),
-            ("HTTP://minio", true),
-            ("http://[::1]:9000", true),
-            ("127.0.0.1:9000", false),
-            ("ftp://host", false),
-            ("http://", false),
-            ("http:///bucket", false),
-            ("https://key:secret@host", false),
-            ("http://[::1", false),
-            ("http://host:99999", false),
-            ("http://host/path?q=1", false),
-            ("", false),
-        ] {
-            assert_eq!(check_settings(&with_endpoint(url)).is_ok(), good, "{url}");
-        }
-    }
-
-    #[test]
-    fn an_external_id_without_a_role_is_a_mistake() {
-        let mut settings = AwsConfig { external_id: Some("x".into()), ..AwsConfig::default() };
-        assert!(check_settings(&settings).is_err());
-        settings.role_arn = Some("arn:aws:iam::123456789012:role/r".into());
-        assert!(check_settings(&settings).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the SDK reports, as WIT's `s3.error`: did S3 answer, was there no answer, or were there no credentials.
+//! What the SDK reports, as WIT's `call-error`: did the service answer, was there no answer, or were there no credentials.
 
 use std::error::Error as StdError;
 use std::fmt::Write as _;
@@ -8,20 +8,22 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::http::Headers;
 
-use crate::capability::bindings::s3::Error;
-use crate::capability::bindings::types::HostError;
-use crate::capability::bindings::types::ServiceError;
+use crate::capability::bindings::types::{CallError as Error, HostError, ServiceError};
 use crate::capability::escape::cut;
 
 /// Longest text that goes to the guest, bytes.
 const TEXT_BYTES: usize = 4096;
 
 /// Sorts an SDK error.
-pub(super) fn sort<E>(error: SdkError<E, HttpResponse>) -> Error
+pub(crate) fn sort<E>(error: SdkError<E, HttpResponse>) -> Error
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {
     match &error {
+        // A success whose text makes no sense: what was asked may have happened.
+        SdkError::ServiceError(answer) if answer.err().code().is_none() && answer.raw().status().is_success() => {
+            Error::Connection(chain(&error))
+        }
         SdkError::ServiceError(answer) => {
             let (refusal, raw) = (answer.err(), answer.raw());
             Error::Service(ServiceError {
@@ -56,7 +58,7 @@ where
 }
 
 /// The HTTP status of an answer that is no success; none where there was no answer.
-pub(super) fn status(error: &Error) -> Option<u16> {
+pub(crate) fn status(error: &Error) -> Option<u16> {
     match error {
         Error::Service(answer) => Some(answer.status),
         _ => None,
@@ -100,7 +102,7 @@ fn text(text: &str) -> String {
 }
 
 /// What the service asked for: `x-amz-retry-after` in milliseconds, or `Retry-After` in seconds (RFC 9110, section 10.2.3; its
-/// other form, a date, is not used by S3).
+/// other form, a date, is not used by AWS).
 fn retry_after_ms(headers: &Headers) -> Option<u64> {
     let number = |name: &str| headers.get(name).and_then(|value| value.trim().parse::<u64>().ok());
     number("x-amz-retry-after").or_else(|| number("retry-after").map(|seconds| seconds.saturating_mul(1000)))

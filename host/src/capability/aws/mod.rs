@@ -1,0 +1,37 @@
+//! What all AWS services have in common: settings, credentials, the way to an endpoint, and what comes back instead of success.
+//!
+//! A room beside the interfaces, not one of them: `s3` and `cloudwatch_logs` call through it. It decides nothing about a call but that it is one
+//! attempt, which runs as a task of its own, so that hashing and TLS are not counted as the guest's CPU time.
+
+mod connection;
+mod errors;
+mod settings;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::sync::Arc;
+
+use super::bindings::types::CallError;
+use super::{AbortOnDrop, Caller};
+
+pub(crate) use self::connection::Connection;
+pub(super) use self::errors::{sort, status};
+pub(crate) use self::settings::check_settings;
+
+/// What a call of a service gives; an outer `Err` ends the guest.
+pub(super) type Answer<T> = wasmtime::Result<Result<T, CallError>>;
+
+impl Caller {
+    /// Runs a request as a task of its own, which ends with this call.
+    pub(super) async fn ask<T, F>(&mut self, request: impl FnOnce(Arc<Connection>) -> F + Send + 'static) -> Answer<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, CallError>> + Send + 'static,
+    {
+        let connection = match self.work() {
+            Ok(work) => Arc::clone(&work.aws),
+            Err(refused) => return Ok(Err(CallError::Host(refused))),
+        };
+        AbortOnDrop(tokio::spawn(request(connection))).ended().await
+    }
+}

@@ -1,0 +1,217 @@
+//! Connections: how many there may be, and how long one may keep its place without sending a request.
+//!
+//! Each connection is idle, inside a request's head, or inside a request; the first two have an end. What a request itself may take is
+//! the door's to say: a body that stands still is refused by [`super::body`].
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+
+use super::{Door, answer_to};
+
+/// How long a head that has begun may still take when the source stops.
+const LAST_HEADS: Duration = Duration::from_secs(1);
+
+/// Pause after the system gave no connection (no descriptors, no memory).
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many connections, and how long each may wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// At the same time.
+    pub(super) connections: usize,
+    /// For a whole head, from its first byte.
+    pub(super) head: Duration,
+    /// Without a request.
+    pub(super) idle: Duration,
+}
+
+/// What a connection is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Between requests, since then.
+    Idle(Instant),
+    /// A request has begun then, and its head is not whole yet.
+    Head(Instant),
+    /// A request is being read or answered.
+    Request,
+}
+
+/// Takes connections until the source stops, then answers what is in hand.
+pub(super) async fn serve(listener: TcpListener, door: Arc<Door>, limits: Limits) {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let (tasks, shutdown) = (TaskTracker::new(), door.shutdown.clone());
+    let mut said = false;
+    while let Some((stream, place)) =
+        shutdown.run_until_cancelled(next(&listener, &places, &door, &mut said)).await.flatten()
+    {
+        // Answers are small and waited for.
+        drop(stream.set_nodelay(true));
+        let door = Arc::clone(&door);
+        tasks.spawn(async move {
+            connection(stream, door, limits).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// A connection, once there is a place for it: until then it waits in the system's queue. None only where places are given no more.
+async fn next(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+    door: &Door,
+    said: &mut bool,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let place = match Arc::clone(places).try_acquire_owned() {
+        Ok(place) => {
+            *said = false;
+            place
+        }
+        Err(_) => {
+            if !std::mem::replace(said, true) {
+                warn!(source = %door.name, "all connections are in use (max_connections): more wait until one ends");
+            }
+            Arc::clone(places).acquire_owned().await.ok()?
+        }
+    };
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return Some((stream, place)),
+            // It was gone before it was taken.
+            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {}
+            Err(e) => {
+                warn!(source = %door.name, "no connection can be taken: {e}; it is tried again; a limit on open files may be too low");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, door: Arc<Door>, limits: Limits) {
+    let phase = Arc::new(watch::Sender::new(Phase::Idle(Instant::now())));
+    let io = TokioIo::new(Watched { stream, phase: Arc::clone(&phase) });
+    let (name, shutdown, seen) = (door.name.clone(), door.shutdown.clone(), phase.subscribe());
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let (door, phase) = (Arc::clone(&door), Arc::clone(&phase));
+        async move {
+            phase.send_replace(Phase::Request);
+            let response = answer_to(&door, request.map(Body::new)).await;
+            phase.send_replace(Phase::Idle(Instant::now()));
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let connection = http1::Builder::new().serve_connection(io, service);
+    tokio::pin!(connection);
+    let late = too_late(seen, limits, shutdown.clone());
+    tokio::pin!(late);
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(e) = ended {
+                    debug!(source = %name, "a connection ended: {e}");
+                }
+                return;
+            }
+            phase = &mut late => {
+                debug!(source = %name, ?phase, "a connection is closed: it sent no request in time");
+                return;
+            }
+            () = shutdown.cancelled(), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Ends when a connection has been in a phase for longer than it may.
+async fn too_late(mut seen: watch::Receiver<Phase>, limits: Limits, shutdown: CancellationToken) -> Phase {
+    loop {
+        let phase = *seen.borrow_and_update();
+        let stopping = shutdown.is_cancelled();
+        let within = |limit: Duration| if stopping { limit.min(LAST_HEADS) } else { limit };
+        let deadline = match phase {
+            Phase::Idle(since) => Some(since + within(limits.idle)),
+            Phase::Head(since) => Some(since + within(limits.head)),
+            Phase::Request => None,
+        };
+        let over = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = seen.changed() => if changed.is_err() {
+                // The connection is gone, and with it whoever waits here.
+                std::future::pending::<()>().await;
+            },
+            () = over => return phase,
+            () = shutdown.cancelled(), if !stopping => {}
+        }
+    }
+}
+
+/// A socket that says when a request begins to come.
+struct Watched {
+    stream: TcpStream,
+    phase: Arc<watch::Sender<Phase>>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.phase.send_if_modified(|phase| {
+                let begins = matches!(phase, Phase::Idle(_));
+                if begins {
+                    *phase = Phase::Head(Instant::now());
+                }
+                begins
+            });
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
