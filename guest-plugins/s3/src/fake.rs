@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use wharf_plugin::s3::{Attributes, Error, Head, Part, ServiceError, Upload};
+use wharf_plugin::service::Service;
 use wharf_plugin::{Encoding, HostError, Selection};
 
 use crate::template::Facts;
@@ -59,7 +60,13 @@ pub struct Fake {
 }
 
 pub fn service(status: u16, code: &str) -> Error {
-    Error::Service(ServiceError { status, code: code.into(), message: String::new(), retry_after_ms: None })
+    Error::Service(ServiceError {
+        service: Service::S3,
+        status,
+        code: code.into(),
+        message: String::new(),
+        retry_after_ms: None,
+    })
 }
 
 impl Fake {

@@ -6,10 +6,11 @@ mod encryption;
 mod labels;
 mod texts;
 
+use wharf_plugin::Faults;
 use wharf_plugin::s3::Attributes;
 
 use crate::config::Config;
-use crate::settings::{Faults, Format};
+use crate::settings::Format;
 
 /// The metadata by which an object is recognised as this batch's.
 pub const BATCH_METADATA: &str = "wharf-batch";

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use wharf_plugin::units::Size;
-use wharf_plugin::{ConfigFault, Encoding, PartitionKey, Plan, s3};
+use wharf_plugin::{ConfigFault, Encoding, Faults, PartitionKey, Plan, s3};
 
 use crate::config::{Config, NameOrFalse};
 use crate::names;
@@ -63,55 +63,6 @@ pub struct Settings {
     pub part_size: u64,
 }
 
-/// Faults, collected.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<ConfigFault>);
-
-impl Faults {
-    /// Adds one.
-    pub fn add(&mut self, option: &str, message: impl Into<String>) {
-        self.0.push(ConfigFault::of(option, message));
-    }
-
-    /// Adds one of something inside an option.
-    pub fn add_at(&mut self, steps: &[&str], message: impl Into<String>) {
-        self.0.push(ConfigFault::at(steps, message));
-    }
-
-    /// The value, or the fault noted and a stand-in, so that the rest can be checked as well.
-    fn note<T>(&mut self, option: &str, result: Result<T, String>, stand_in: T) -> T {
-        result.unwrap_or_else(|message| {
-            self.add(option, message);
-            stand_in
-        })
-    }
-
-    /// One of some names; the first where nothing is given.
-    pub fn one_of<'a>(&mut self, option: &str, value: Option<&'a str>, known: &[&'a str]) -> &'a str {
-        let default = known.first().copied().unwrap_or_default();
-        let value = value.unwrap_or(default);
-        if value.is_empty() {
-            self.add(option, format!("it is empty: write {}, or leave it out", listed(known)));
-            return default;
-        }
-        if !known.contains(&value) {
-            self.add(option, format!("`{value}` is not known: write {}", listed(known)));
-            return default;
-        }
-        value
-    }
-}
-
-/// `a`, `b` or `c`, in backquotes.
-fn listed(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
-    }
-}
-
 impl Settings {
     /// Makes sense of a configuration.
     ///
@@ -159,7 +110,7 @@ impl Settings {
         }
         let target = object::target(&config, format, it);
 
-        let Some(key) = key.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
+        let Some(key) = key.filter(|_| faults.is_empty()) else { return Err(faults.into_all()) };
         let plan = Plan {
             partition_by: if key.uses_tag() { vec![PartitionKey::Tag] } else { vec![] },
             in_order: false,

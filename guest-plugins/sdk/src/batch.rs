@@ -76,12 +76,7 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// [`HostError::Invalid`] where the host does not know the encoding, or the selection is outside the batch.
     pub fn encode_only(&self, selection: &Selection, encoding: &Encoding) -> Result<Encoder, HostError> {
-        let selection = match selection {
-            Selection::All => wit::Selection::All,
-            Selection::Range { first, count } => wit::Selection::Range((*first, *count)),
-            Selection::Numbers(numbers) => wit::Selection::Indexes(numbers.clone()),
-        };
-        Ok(Encoder(self.0.encode(&selection, &encoding.to_wit())?))
+        Ok(Encoder(self.0.encode(&selection.to_wit(), &encoding.to_wit())?))
     }
 
     /// The records one by one. Bodies come out of the host in windows, so that a large batch never lies in the
@@ -210,6 +205,16 @@ pub enum Selection {
     },
     /// Record numbers, ascending, each once.
     Numbers(Vec<u32>),
+}
+
+impl Selection {
+    pub(crate) fn to_wit(&self) -> wit::Selection {
+        match self {
+            Self::All => wit::Selection::All,
+            Self::Range { first, count } => wit::Selection::Range((*first, *count)),
+            Self::Numbers(numbers) => wit::Selection::Indexes(numbers.clone()),
+        }
+    }
 }
 
 /// How records become bytes. Names are the host's: a later host can know more of them.

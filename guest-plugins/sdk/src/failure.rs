@@ -1,9 +1,8 @@
-//! Why a batch was not delivered, and which class of failure an S3 error is.
+//! Why a batch was not delivered.
 
 use std::fmt;
 
 use crate::bindings::wharf::output::types as wit;
-use crate::s3;
 
 /// What kind of failure this was. The plugin classifies, the host schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,16 +121,5 @@ impl From<HostError> for Failure {
             HostError::Limit(_) | HostError::Unavailable(_) => FailureKind::Transient,
         };
         Self::new(kind, error.to_string())
-    }
-}
-
-impl From<s3::Error> for Failure {
-    fn from(error: s3::Error) -> Self {
-        let kind = error.kind();
-        let retry_after_ms = match &error {
-            s3::Error::Service(service) => service.retry_after_ms,
-            _ => None,
-        };
-        Self { kind, message: error.to_string(), retry_after_ms }
     }
 }

@@ -52,20 +52,24 @@ mod batch;
 pub mod bindings;
 mod export;
 mod failure;
+mod faults;
 mod output;
 
 pub mod clock;
+pub mod cloudwatch_logs;
 pub mod log;
 pub mod metrics;
 pub mod records;
 pub mod s3;
 pub mod schema;
 pub mod sequence;
+pub mod service;
 pub mod storage;
 pub mod units;
 
 pub use batch::{Batch, Body, Encoder, Encoding, Kind, Record, Records, Selection};
 pub use failure::{Failure, FailureKind, HostError};
+pub use faults::{Faults, listed};
 pub use output::{ConfigFault, Context, Output, PartitionKey, Plan, Rejection, Report};
 
 #[doc(hidden)]

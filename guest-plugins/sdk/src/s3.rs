@@ -1,12 +1,16 @@
 //! Amazon S3 and what speaks like it. The host signs, connects, and holds the credentials; each call is one attempt, and
 //! nothing is retried behind the plugin's back.
 
-mod error;
-
 use crate::Body;
 use crate::bindings::wharf::output::s3 as wit;
+use crate::bindings::wharf::output::types::CallError;
+use crate::service::Service;
 
-pub use error::{Error, ServiceError};
+pub use crate::service::{Error, ServiceError};
+
+fn error(error: CallError) -> Error {
+    Error::of(Service::S3, error)
+}
 
 /// A bucket, and the beginning that all keys written to it have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +160,7 @@ impl PendingPart {
     /// # Errors
     /// See [`Error`].
     pub fn wait(&self) -> Result<Part, Error> {
-        let part = self.0.wait()?;
+        let part = self.0.wait().map_err(error)?;
         Ok(Part { number: part.number, etag: part.etag, checksum: part.checksum })
     }
 }
@@ -172,7 +176,7 @@ pub fn put_object(
     attributes: &Attributes,
     only_if_absent: bool,
 ) -> Result<Written, Error> {
-    let written = wit::put_object(bucket, key, content.wit(), &attributes.to_wit(), only_if_absent)?;
+    let written = wit::put_object(bucket, key, content.wit(), &attributes.to_wit(), only_if_absent).map_err(error)?;
     Ok(Written { etag: written.etag, version_id: written.version_id })
 }
 
@@ -181,7 +185,7 @@ pub fn put_object(
 /// # Errors
 /// See [`Error`].
 pub fn head_object(bucket: &str, key: &str, expected_bucket_owner: Option<&str>) -> Result<Option<Head>, Error> {
-    let head = wit::head_object(bucket, key, expected_bucket_owner)?;
+    let head = wit::head_object(bucket, key, expected_bucket_owner).map_err(error)?;
     Ok(head.map(|head| Head { etag: head.etag, size: head.size, metadata: head.metadata }))
 }
 
@@ -190,7 +194,7 @@ pub fn head_object(bucket: &str, key: &str, expected_bucket_owner: Option<&str>)
 /// # Errors
 /// See [`Error`].
 pub fn create_multipart_upload(bucket: &str, key: &str, attributes: &Attributes) -> Result<String, Error> {
-    Ok(wit::create_multipart_upload(bucket, key, &attributes.to_wit())?)
+    wit::create_multipart_upload(bucket, key, &attributes.to_wit()).map_err(error)
 }
 
 /// Starts sending a part and returns at once, so that parts can travel in parallel (at most 16 at a time).
@@ -206,7 +210,9 @@ pub fn upload_part(
     checksum: &str,
     expected_bucket_owner: Option<&str>,
 ) -> Result<PendingPart, Error> {
-    Ok(PendingPart(wit::upload_part(bucket, key, upload_id, number, content.wit(), checksum, expected_bucket_owner)?))
+    wit::upload_part(bucket, key, upload_id, number, content.wit(), checksum, expected_bucket_owner)
+        .map(PendingPart)
+        .map_err(error)
 }
 
 /// Makes the parts, in ascending order, one object. `only_if_absent`: S3 refuses with 412 where the key exists.
@@ -226,15 +232,9 @@ pub fn complete_multipart_upload(
         .iter()
         .map(|part| wit::Part { number: part.number, etag: part.etag.clone(), checksum: part.checksum.clone() })
         .collect();
-    let written = wit::complete_multipart_upload(
-        bucket,
-        key,
-        upload_id,
-        &parts,
-        checksum,
-        expected_bucket_owner,
-        only_if_absent,
-    )?;
+    let written =
+        wit::complete_multipart_upload(bucket, key, upload_id, &parts, checksum, expected_bucket_owner, only_if_absent)
+            .map_err(error)?;
     Ok(Written { etag: written.etag, version_id: written.version_id })
 }
 
@@ -248,7 +248,7 @@ pub fn abort_multipart_upload(
     upload_id: &str,
     expected_bucket_owner: Option<&str>,
 ) -> Result<(), Error> {
-    Ok(wit::abort_multipart_upload(bucket, key, upload_id, expected_bucket_owner)?)
+    wit::abort_multipart_upload(bucket, key, upload_id, expected_bucket_owner).map_err(error)
 }
 
 /// Unfinished uploads whose keys begin with `prefix`, at most 1,000.
@@ -260,7 +260,7 @@ pub fn list_multipart_uploads(
     prefix: &str,
     expected_bucket_owner: Option<&str>,
 ) -> Result<Vec<Upload>, Error> {
-    let uploads = wit::list_multipart_uploads(bucket, prefix, expected_bucket_owner)?;
+    let uploads = wit::list_multipart_uploads(bucket, prefix, expected_bucket_owner).map_err(error)?;
     Ok(uploads
         .into_iter()
         .map(|upload| Upload { key: upload.key, upload_id: upload.upload_id, initiated: upload.initiated })

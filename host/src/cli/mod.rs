@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
+mod dev_aws;
 mod run;
 mod table;
 mod validate;
@@ -34,6 +35,7 @@ Then:
   wharf validate -c wharf.yaml      check it, touching nothing
   wharf run -c wharf.yaml           take records in and deliver them
   wharf dead-letter list -c wharf.yaml
+  wharf dev-aws                     an S3 and CloudWatch Logs to try it on, in memory
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 78 wrong configuration.
 docs/configuration.md has every key, docs/operations.md everything about running it.";
@@ -55,6 +57,8 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// A local S3 and CloudWatch Logs to develop against, in memory
+    DevAws(dev_aws::Args),
 }
 
 /// The file that most subcommands want.
@@ -91,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
+        Command::DevAws(args) => dev_aws::run(&args),
     };
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
@@ -157,6 +162,7 @@ mod tests {
             "wharf dead-letter list -c a.yaml",
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
+            "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();

@@ -1,6 +1,9 @@
 //! The components that come inside the binary, made by `build.rs`.
 
-const BUILT_IN: &[(&str, &[u8])] = &[("s3", include_bytes!(concat!(env!("OUT_DIR"), "/s3.wasm")))];
+const BUILT_IN: &[(&str, &[u8])] = &[
+    ("s3", include_bytes!(concat!(env!("OUT_DIR"), "/s3.wasm"))),
+    ("cloudwatch_logs", include_bytes!(concat!(env!("OUT_DIR"), "/cloudwatch_logs.wasm"))),
+];
 
 /// A built-in component by its name, as in `plugin: <name>`.
 #[must_use]
@@ -11,7 +14,7 @@ pub fn component(name: &str) -> Option<&'static [u8]> {
 /// Names of all built-in components.
 #[must_use]
 pub fn names() -> &'static [&'static str] {
-    &["s3"]
+    &["s3", "cloudwatch_logs"]
 }
 
 #[cfg(test)]

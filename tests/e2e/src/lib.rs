@@ -2,7 +2,8 @@
 //! delivered, line by line. The demo uses it too.
 //!
 //! A test makes a [`Place`] (a folder with logs, a data directory and a configuration), starts [`Wharf`] in it, writes lines with a
-//! [`LogWriter`], waits for a condition with a deadline, and reads what an S3 server holds as [`Delivered`].
+//! [`LogWriter`], waits for a condition with a deadline, and reads what an S3 server holds as [`Delivered`],
+//! what a CloudWatch Logs server holds as [`Logged`].
 //!
 //! What tests read from the environment:
 //! `WHARF_BIN` (a binary to test instead of building one), `WHARF_CRASH_CYCLES`, `WHARF_SEED`, `WHARF_DEADLINE_FACTOR` (for slow machines),
@@ -15,6 +16,8 @@ mod chance;
 mod delivered;
 pub mod disk;
 pub mod http;
+mod logged;
+mod moto;
 mod place;
 mod seaweed;
 pub mod skip;
@@ -25,6 +28,8 @@ mod writer;
 pub use binary::wharf_binary;
 pub use chance::Chance;
 pub use delivered::{Delivered, DeliveredObject};
+pub use logged::Logged;
+pub use moto::Moto;
 pub use place::{Place, free_port};
 pub use seaweed::{Seaweed, script};
 pub use wait::{deadline, wait_until};

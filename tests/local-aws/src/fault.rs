@@ -1,20 +1,28 @@
 //! Faults on demand: rules that say which requests go wrong, and how.
 
+mod spec;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use self::spec::SpecError;
 use crate::Operation;
 
 /// How a request goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The body is read, nothing is done, and S3's error of this code is the answer.
+    /// The body is read, nothing is done, and the service's error of this code is the answer.
     Error(&'static str),
     /// The same, but the answer comes before the body is read, and the connection closes: what real servers do under load.
     EarlyError(&'static str),
     /// The request is carried out, then the connection closes without an answer.
     LoseReply,
+    /// The request is carried out, and the connection closes inside the answer's body, before its announced length.
+    PartialReply {
+        /// Bytes of body that still come.
+        bytes: usize,
+    },
     /// So many bytes of the body are read, then the connection is reset. Nothing is done.
     Reset {
         /// Bytes of body.
@@ -26,11 +34,38 @@ pub enum Fault {
     StallReply(Duration),
     /// The status is 200, and the body an error document, as `CompleteMultipartUpload` may answer.
     ErrorInside200 {
-        /// S3's error code.
+        /// The service's error code.
         code: &'static str,
         /// Whether the request was carried out all the same.
         performed: bool,
     },
+    /// CloudWatch Logs: somebody deletes what the request names, just before it is carried out.
+    Vanish(Vanish),
+    /// CloudWatch Logs: `PutLogEvents` is carried out but for some events, which are named as rejected.
+    Reject(Reject),
+}
+
+/// What somebody deletes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vanish {
+    /// The log stream.
+    Stream,
+    /// The log group, with all its streams.
+    Group,
+}
+
+/// What a `PutLogEvents` call that is accepted all the same does not take. Indexes as in
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_RejectedLogEventsInfo.html>.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reject {
+    /// So many from the beginning are too old.
+    pub too_old: usize,
+    /// So many from the beginning are past the retention.
+    pub expired: usize,
+    /// So many at the end are too new.
+    pub too_new: usize,
+    /// The entity is rejected, for this reason.
+    pub entity: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,11 +98,15 @@ impl Rule {
     pub fn on_any(fault: Fault) -> Self {
         Self { operation: None, key_part: None, when: When::Always, fault }
     }
-    /// Only where the key contains this.
+    /// Only where the key contains this; of CloudWatch Logs, where `GROUP:STREAM` does.
     #[must_use]
     pub fn key(mut self, part: &str) -> Self {
         self.key_part = Some(part.to_owned());
         self
+    }
+    /// Whether it strikes while a request's body is still unread: nothing in it has to be known, and the fault is about just that.
+    fn strikes_unread(&self) -> bool {
+        self.key_part.is_none() && matches!(self.fault, Fault::EarlyError(_) | Fault::Reset { .. })
     }
     /// Only the `n`-th matching request, counted from 1.
     #[must_use]
@@ -177,9 +216,21 @@ impl Faults {
         self.armed.lock().unwrap_or_else(PoisonError::into_inner).0.clear();
     }
     pub(crate) fn strike(&self, operation: Operation, key: &str) -> Option<Fault> {
+        self.strike_where(operation, key, |_| true)
+    }
+    /// The first of two steps, for a service whose requests have to be read to know what they are about.
+    pub(crate) fn strike_unread(&self, operation: Operation) -> Option<Fault> {
+        self.strike_where(operation, "", Rule::strikes_unread)
+    }
+    /// The second of them.
+    pub(crate) fn strike_read(&self, operation: Operation, key: &str) -> Option<Fault> {
+        self.strike_where(operation, key, |rule| !rule.strikes_unread())
+    }
+    fn strike_where(&self, operation: Operation, key: &str, eligible: impl Fn(&Rule) -> bool) -> Option<Fault> {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         let (rules, chance) = &mut *armed;
-        let struck = rules.iter_mut().find_map(|rule| rule.strikes(operation, key, chance).then_some(rule))?;
+        let mut eligible = rules.iter_mut().filter(|armed| eligible(&armed.rule));
+        let struck = eligible.find_map(|rule| rule.strikes(operation, key, chance).then_some(rule))?;
         struck.hits.0.fetch_add(1, Ordering::Relaxed);
         Some(struck.rule.fault.clone())
     }

@@ -1,27 +1,54 @@
-//! Which S3 operation a request is, from its method, path and query alone: faults must be able to strike before anything is parsed.
+//! Which operation a request is, from its head alone: faults must be able to strike before anything is parsed. Of S3 the method, path and
+//! query tell, of CloudWatch Logs the header `X-Amz-Target`.
 
 use hyper::Method;
 
-/// An S3 operation, as far as the log and the faults tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are those of the S3 API reference")]
-pub enum Operation {
-    PutObject,
-    GetObject,
-    HeadObject,
-    DeleteObject,
-    GetObjectTagging,
-    CreateMultipartUpload,
-    UploadPart,
-    CompleteMultipartUpload,
-    AbortMultipartUpload,
-    ListParts,
-    ListMultipartUploads,
-    ListObjects,
-    CreateBucket,
-    HeadBucket,
-    /// Anything else.
-    Other,
+macro_rules! operations {
+    ($($name:ident)+) => {
+        /// An operation, as far as the log and the faults tell them apart.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "the names are those of the API references of S3 and CloudWatch Logs")]
+        pub enum Operation {
+            $($name,)+
+            /// Anything else.
+            Other,
+        }
+
+        impl Operation {
+            /// All that have a name.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The name in the API reference.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)+
+                    Self::Other => "other",
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    PutObject GetObject HeadObject DeleteObject GetObjectTagging
+    CreateMultipartUpload UploadPart CompleteMultipartUpload AbortMultipartUpload ListParts ListMultipartUploads
+    ListObjects CreateBucket HeadBucket
+    PutLogEvents CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy DeleteRetentionPolicy
+    DescribeLogGroups DescribeLogStreams GetLogEvents FilterLogEvents
+    TagResource UntagResource ListTagsForResource ListTagsLogGroup
+}
+
+impl Operation {
+    /// The operation of that name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|operation| operation.name() == name)
+    }
+    /// The operation that `X-Amz-Target` names: `Logs_20140328.PutLogEvents`.
+    pub(crate) fn of_target(target: &str) -> Self {
+        target.strip_prefix("Logs_20140328.").and_then(Self::of_name).unwrap_or(Self::Other)
+    }
 }
 
 /// What a request line says.

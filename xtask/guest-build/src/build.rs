@@ -7,7 +7,7 @@ use crate::component::{ComponentError, from_module};
 use crate::toolchain::{TARGET, Toolchain, ToolchainError};
 
 /// Each built-in plugin: its name, as in `plugin: <name>`, and the cargo package that it is built from.
-pub const BUILT_IN: &[(&str, &str)] = &[("s3", "wharf-s3")];
+pub const BUILT_IN: &[(&str, &str)] = &[("s3", "wharf-s3"), ("cloudwatch_logs", "wharf-cloudwatch-logs")];
 
 /// Plugins that only the host's tests load.
 pub const FOR_TESTS: &[(&str, &str)] = &[("misbehaving", "wharf-misbehaving")];

@@ -1,6 +1,7 @@
 use serde_json::json;
 use wharf_plugin::FailureKind;
 use wharf_plugin::s3::Error;
+use wharf_plugin::service::Service;
 
 use super::deliver;
 use crate::fake::{Fake, Object, service};
@@ -30,7 +31,7 @@ fn large() -> Fake {
 }
 
 fn lost_answer() -> Error {
-    Error::Connection("reset".into())
+    Error::Connection(Service::S3, "reset".into())
 }
 
 /// The object is there, whole, and marked as the batch's; nothing is left over.

@@ -1,7 +1,7 @@
 //! Who may read the object, who owns the bucket, and the class it is stored in.
 
 use crate::config::{Config, Grants};
-use crate::settings::Faults;
+use wharf_plugin::Faults;
 
 /// Canned ACLs of objects (User Guide, "Access control list (ACL) overview":
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl>). `log-delivery-write` is one of buckets only.

@@ -1,6 +1,6 @@
 //! The bucket's name.
 
-use crate::settings::Faults;
+use wharf_plugin::Faults;
 
 /// The longest name that S3 ever gave: us-east-1 before March 2018. ARNs, which access points have, are longer.
 const LONGEST: usize = 255;

@@ -1,7 +1,7 @@
 //! How S3 is to encrypt the object.
 
 use crate::config::Config;
-use crate::settings::Faults;
+use wharf_plugin::Faults;
 
 /// Values of `x-amz-server-side-encryption` that Wharf sends (API Reference, `PutObject`).
 const ALGORITHMS: [&str; 3] = ["AES256", "aws:kms", "aws:kms:dsse"];

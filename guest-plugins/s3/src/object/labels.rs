@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::BATCH_METADATA;
 use super::texts::control_character;
 use crate::config::Config;
-use crate::settings::Faults;
+use wharf_plugin::Faults;
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {
     check_tags(&config.tags, faults);

@@ -1,7 +1,7 @@
 //! Texts that go into headers of the request as they are.
 
 use crate::config::Config;
-use crate::settings::Faults;
+use wharf_plugin::Faults;
 
 /// Header values have no line breaks and no other control characters (RFC 9110, section 5.5). An empty text would be sent as an empty
 /// header, which means nothing; only for `content_encoding` it has a meaning.

@@ -32,3 +32,24 @@ async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch()
     };
     assert!(faults.iter().any(|fault| fault.message.contains("bucket")), "{faults:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cloudwatch_logs_is_configured_without_disk_and_network_and_says_what_it_will_touch() {
+    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    let plugin = host.load(&PluginSource::BuiltIn("cloudwatch_logs".into())).await.unwrap();
+    let services = Services::detached("archive".into());
+    let config = r#"{"log_group_name":"/app","log_group_template":"/k8s/$ns","log_stream_prefix":"host-"}"#;
+    let (worker, plan) = plugin.start(context(Arc::clone(&services), config)).await.unwrap();
+    assert_eq!(plan.log_groups, ["/k8s/*", "/app"]);
+    assert!(plan.in_order);
+    worker.close().await;
+
+    let config = r#"{"log_group_name":"a b","log_stream_name":"x:y"}"#;
+    let Err(StartError::Config { faults, .. }) = plugin.start(context(services, config)).await else {
+        panic!("accepted")
+    };
+    assert_eq!(
+        faults.iter().map(|fault| fault.path.as_str()).collect::<Vec<_>>(),
+        ["/log_group_name", "/log_stream_name"]
+    );
+}

@@ -7,6 +7,7 @@ mod damage;
 mod full_disk;
 mod http_source;
 mod independent_server;
+mod local_logs;
 mod local_server;
 mod power_cut;
 mod restart;

@@ -4,6 +4,7 @@ mod errors;
 mod messages;
 mod requests;
 mod signature;
+mod strict;
 
 use std::sync::{Arc, Mutex};
 
