@@ -111,6 +111,7 @@ impl Output for Misbehaving {
             "put_in_another_bucket" => put(batch, "other", "logs/x"),
             "put" => put(batch, "bucket", "logs/x"),
             "read" => read(batch),
+            "partition" => Err(Failure::transient(format!("{:?}", batch.partition()))),
             "take" => {
                 let mut records = batch.records();
                 while records.next()?.is_some() {}

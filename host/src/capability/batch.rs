@@ -1,13 +1,13 @@
-//! A batch as the guest's handle sees it: chunks one behind the other, records counted through.
+//! A batch as the guest's handle sees it: portions of chunks one behind the other, records counted through.
 //!
-//! What the chunks' metadata tells is told without reading them. Everything else reads one chunk at a time from the journal, and
-//! keeps the last one, since a guest goes through a batch in order.
+//! What the chunks' metadata tells is told without reading them. Everything else reads one chunk at a time from the journal, takes the
+//! batch's portion of it, and keeps the last one, since a guest goes through a batch in order.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::journal::{Journal, ReadError};
 use crate::record::encode::Chunks;
-use crate::record::{BodyKind, Chunk, ChunkId, ChunkMeta};
+use crate::record::{BodyKind, Chunk, ChunkId, Partitioning, Portion};
 use crate::state::BatchId;
 
 /// Most bytes of one `read`: windows of 64 to 256 KiB are what is fast.
@@ -23,17 +23,18 @@ pub struct Batch {
 struct Inner {
     id: BatchId,
     attempt: u32,
-    chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
-    /// Number of the first record of each chunk, and of the one behind the last.
+    portions: Arc<[Portion]>,
+    partitioning: Arc<Partitioning>,
+    /// Number of the first record of each portion, and of the one behind the last.
     starts: Vec<u32>,
     journal: Journal,
     last_read: Mutex<Option<(usize, Chunk)>>,
 }
 
-/// Some neighbouring records of one chunk.
+/// Some neighbouring records of one portion, counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
-    chunk: usize,
+    portion: usize,
     first: u32,
     count: u32,
 }
@@ -46,15 +47,22 @@ pub(crate) enum BodiesError {
 }
 
 impl Batch {
-    pub(crate) fn new(id: BatchId, attempt: u32, chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>, journal: Journal) -> Self {
-        let mut starts = Vec::with_capacity(chunks.len() + 1);
+    pub(crate) fn new(
+        id: BatchId,
+        attempt: u32,
+        portions: Arc<[Portion]>,
+        partitioning: Arc<Partitioning>,
+        journal: Journal,
+    ) -> Self {
+        let mut starts = Vec::with_capacity(portions.len() + 1);
         let mut next = 0u32;
-        for (_, meta) in chunks.iter() {
+        for portion in portions.iter() {
             starts.push(next);
-            next = next.saturating_add(meta.records);
+            next = next.saturating_add(portion.records());
         }
         starts.push(next);
-        Self { inner: Arc::new(Inner { id, attempt, chunks, starts, journal, last_read: Mutex::default() }) }
+        let last_read = Mutex::default();
+        Self { inner: Arc::new(Inner { id, attempt, portions, partitioning, starts, journal, last_read }) }
     }
 
     pub(crate) fn id(&self) -> BatchId {
@@ -67,7 +75,17 @@ impl Batch {
 
     /// The first record's tag.
     pub(crate) fn tag(&self) -> &str {
-        self.metas().next().map_or("", |meta| &meta.tag)
+        self.inner.portions.first().map_or("", |portion| &portion.meta.tag)
+    }
+
+    /// What all records have in common, by the output's partition keys: the first record's values. Blocks on the disk.
+    pub(crate) fn partition(&self) -> Result<Vec<Option<String>>, ReadError> {
+        let Some(portion) = self.inner.portions.first() else { return Ok(Vec::new()) };
+        // A tag alone is told without reading.
+        let chunk = if self.inner.partitioning.has_fields() { Some(self.chunk(0)?) } else { None };
+        let first = chunk.as_ref().and_then(|chunk| chunk.record(0));
+        let body = first.map_or(&b""[..], |record| record.body);
+        Ok(self.inner.partitioning.values(&portion.meta.tag, portion.meta.kind, body))
     }
 
     /// How many records.
@@ -77,22 +95,23 @@ impl Batch {
 
     /// Bytes of all bodies, without separators.
     pub(crate) fn size(&self) -> u64 {
-        self.metas().map(|meta| meta.body_bytes).sum()
+        self.inner.portions.iter().map(Portion::body_bytes).sum()
     }
 
     pub(crate) fn first_time(&self) -> i64 {
-        self.metas().map(|meta| meta.first_ns).min().unwrap_or(0)
+        self.inner.portions.iter().map(Portion::first_ns).min().unwrap_or(0)
     }
 
     pub(crate) fn last_time(&self) -> i64 {
-        self.metas().map(|meta| meta.last_ns).max().unwrap_or(0)
+        self.inner.portions.iter().map(Portion::last_ns).max().unwrap_or(0)
     }
 
     /// For each record: 0 is text, 1 is JSON.
     pub(crate) fn kinds(&self, first: u32, count: u32) -> Vec<u8> {
         let mut kinds = Vec::new();
         for span in self.spans(first, count) {
-            let json = self.inner.chunks.get(span.chunk).is_some_and(|(_, meta)| meta.kind == BodyKind::Json);
+            let portion = self.inner.portions.get(span.portion);
+            let json = portion.is_some_and(|portion| portion.meta.kind == BodyKind::Json);
             kinds.resize(kinds.len() + span.count as usize, u8::from(json));
         }
         kinds
@@ -112,7 +131,7 @@ impl Batch {
     pub(crate) fn bodies(&self, first: u32, count: u32) -> Result<Vec<u8>, BodiesError> {
         let mut packed = Vec::new();
         for span in self.spans(first, count) {
-            let chunk = self.chunk(span.chunk).map_err(BodiesError::Journal)?;
+            let chunk = self.chunk(span.portion).map_err(BodiesError::Journal)?;
             for n in span.first..span.first.saturating_add(span.count) {
                 let Some(record) = chunk.record(n) else { continue };
                 let bytes = packed.len() as u64 + record.body.len() as u64;
@@ -130,13 +149,9 @@ impl Batch {
         BatchChunks { inner: Arc::clone(&self.inner) }
     }
 
-    /// Where record `number` is: in which chunk, and its number there.
+    /// Where record `number` is: in which portion, and its number there.
     pub(crate) fn place(&self, number: u32) -> Option<(usize, u32)> {
-        self.spans(number, 1).next().map(|span| (span.chunk, span.first))
-    }
-
-    fn metas(&self) -> impl Iterator<Item = &ChunkMeta> {
-        self.inner.chunks.iter().map(|(_, meta)| &**meta)
+        self.spans(number, 1).next().map(|span| (span.portion, span.first))
     }
 
     fn map<T>(
@@ -147,7 +162,7 @@ impl Batch {
     ) -> Result<Vec<T>, ReadError> {
         let mut values = Vec::new();
         for span in self.spans(first, count) {
-            let chunk = self.chunk(span.chunk)?;
+            let chunk = self.chunk(span.portion)?;
             let records = span.first..span.first.saturating_add(span.count);
             values.extend(records.filter_map(|n| chunk.record(n)).map(&value));
         }
@@ -159,14 +174,14 @@ impl Batch {
         let starts = &self.inner.starts;
         let end = first.saturating_add(count).min(self.count());
         let begin = starts.partition_point(|start| *start <= first).saturating_sub(1);
-        starts.windows(2).enumerate().skip(begin).map_while(move |(chunk, window)| {
+        starts.windows(2).enumerate().skip(begin).map_while(move |(portion, window)| {
             let &[start, next] = window else { return None };
             let (from, to) = (first.max(start), end.min(next));
-            (from < to).then(|| Span { chunk, first: from - start, count: to - from })
+            (from < to).then(|| Span { portion, first: from - start, count: to - from })
         })
     }
 
-    /// A chunk. The last one is kept. Blocks on the disk.
+    /// Portion `n`, as a chunk by itself. The last one is kept. Blocks on the disk.
     pub(crate) fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
         let mut last = self.inner.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, chunk)) = &*last
@@ -182,15 +197,15 @@ impl Batch {
 
 impl Inner {
     fn read(&self, n: usize) -> Result<Chunk, ReadError> {
-        match self.chunks.get(n) {
-            Some((id, _)) => self.journal.read(*id),
-            // Callers count by `chunks`; an id that never is says the same as a chunk that is gone.
+        match self.portions.get(n) {
+            Some(portion) => self.journal.read_portion(portion),
+            // Callers count by `portions`; an id that never is says the same as a chunk that is gone.
             None => Err(ReadError::Missing(ChunkId(u64::MAX))),
         }
     }
 }
 
-/// A batch's chunks, as an encoder takes them.
+/// A batch's portions, as an encoder takes them: each a chunk by itself.
 #[derive(Debug)]
 pub(crate) struct BatchChunks {
     inner: Arc<Inner>,
@@ -200,11 +215,11 @@ impl Chunks for BatchChunks {
     type Error = ReadError;
 
     fn len(&self) -> usize {
-        self.inner.chunks.len()
+        self.inner.portions.len()
     }
 
     fn records(&self, n: usize) -> u32 {
-        self.inner.chunks.get(n).map_or(0, |(_, meta)| meta.records)
+        self.inner.portions.get(n).map_or(0, Portion::records)
     }
 
     fn chunk(&mut self, n: usize) -> Result<Chunk, ReadError> {

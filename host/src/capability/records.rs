@@ -52,7 +52,8 @@ impl records::HostBatch for Caller {
     }
 
     async fn partition(&mut self, batch: Resource<Batch>) -> wasmtime::Result<Vec<Option<String>>> {
-        Ok(vec![Some(self.table.get(&batch)?.tag().to_owned())])
+        let batch = self.table.get(&batch)?.clone();
+        Ok(blocking(move || batch.partition()).await??)
     }
 
     async fn count(&mut self, batch: Resource<Batch>) -> wasmtime::Result<u32> {

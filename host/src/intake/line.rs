@@ -35,21 +35,21 @@ type Answer = oneshot::Receiver<Result<ChunkId, AppendError>>;
 /// Room that queues granted. Given back when this is dropped, unless the chunk has committed.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
-    pub(super) queues: Vec<Queue>,
-    pub(super) bytes: u64,
+    /// Queues, and the bytes that each granted.
+    pub(super) room: Vec<(Queue, u64)>,
 }
 
 impl Granted {
     /// The commit has used the room up.
     fn used(mut self) {
-        self.queues.clear();
+        self.room.clear();
     }
 }
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        for queue in &self.queues {
-            queue.withdraw(self.bytes);
+        for (queue, bytes) in &self.room {
+            queue.withdraw(*bytes);
         }
     }
 }

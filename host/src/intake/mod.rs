@@ -1,5 +1,5 @@
-//! The intake is the one door between sources and the journal: it routes a chunk by its tag, asks each
-//! output's queue for room, and appends. What it answers is what a source may acknowledge.
+//! The intake is the one door between sources and the journal: it routes a chunk by its tag and shares its records out to each output's
+//! partitions, asks each output's queue for room, and appends. What it answers is what a source may acknowledge.
 //!
 //! A record that no output wants is counted as dropped (`no_output`) and is not kept; nor is its position, so it is read again
 //! after a restart, when an output may want it.
@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
-use crate::queue::{Admission, Ledger, Queue, WhenFull, disk_bytes};
-use crate::record::{Chunk, Position, Route};
+use crate::queue::{Admission, Ledger, Queue, WhenFull};
+use crate::record::{Chunk, ChunkMeta, Position, Route};
 use crate::telemetry::Metrics;
 use line::{Done, Granted, Line, Log, NotNow, Parcel};
 use pattern::Pattern;
@@ -201,7 +201,7 @@ impl Intake {
         }
         let (granted, routes) = self
             .inner
-            .admit(&chunk, &queues, false)
+            .admit(&shares(&chunk, &queues), chunk.meta(), false)
             .map_err(|queue| Refused::Full { what: format!("output {}", queue.output()), retry_after: RETRY_AFTER })?;
         if routes.is_empty() {
             self.count_accepted(&chunk);
@@ -323,34 +323,31 @@ impl Inner {
     }
 
     /// Room from all queues or from none; and the routes to those that do not drop the chunk. Else the one that is full.
-    fn admit(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<(Granted, Vec<Route>), Queue> {
-        let meta = chunk.meta();
-        let mut granted = Granted { queues: Vec::new(), bytes: disk_bytes(meta) };
-        let mut routes = Vec::new();
-        for queue in queues {
-            let admission = if never_drop {
-                queue.admit_or_wait(granted.bytes, meta.records)
-            } else {
-                queue.admit(granted.bytes, meta.records)
-            };
+    fn admit(&self, shares: &[Share], meta: &ChunkMeta, never_drop: bool) -> Result<(Granted, Vec<Route>), Queue> {
+        let mut granted = Granted::default();
+        let mut taken = Vec::new();
+        for Share { queue, routes, bytes } in shares {
+            let admission =
+                if never_drop { queue.admit_or_wait(*bytes, meta.records) } else { queue.admit(*bytes, meta.records) };
             match admission {
                 Admission::Granted => {
-                    granted.queues.push(queue.clone());
-                    routes.push(Route { output: queue.output().clone(), partition: queue.partition_of(&meta.tag) });
+                    granted.room.push((queue.clone(), *bytes));
+                    taken.extend(routes.iter().cloned());
                 }
                 Admission::Dropped => {}
                 Admission::Full => return Err(queue.clone()),
             }
         }
-        Ok((granted, routes))
+        Ok((granted, taken))
     }
 
     /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
     async fn wait_for_place(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<Option<Done>, Refused> {
+        let shares = shares(chunk, queues);
         let (granted, routes) = loop {
             // Begun before the question: room that comes right after the answer is not missed.
             let rooms: Vec<_> = queues.iter().map(Queue::room_from_now).collect();
-            match self.admit(chunk, queues, never_drop) {
+            match self.admit(&shares, chunk.meta(), never_drop) {
                 Ok(admitted) => break admitted,
                 // For the full one only: others get back what they had granted just now, and that wakes whoever waits for
                 // them; two that wait would wake each other for ever.
@@ -375,6 +372,25 @@ impl Inner {
             self.line.clear().await;
         }
     }
+}
+
+/// What one output wants of a chunk.
+struct Share {
+    queue: Queue,
+    routes: Vec<Route>,
+    /// What they are counted with in the output's share of the disk.
+    bytes: u64,
+}
+
+/// The chunk is not cut: all routes go into its header and are committed with it and its positions. Were there a chunk for each partition, a
+/// crash between two of them would keep some records, and the source would read all of them again.
+fn shares(chunk: &Chunk, queues: &[Queue]) -> Vec<Share> {
+    let share = |queue: &Queue| {
+        let routes = queue.routes(chunk);
+        let bytes = routes.iter().map(|route| chunk.meta().disk_bytes(Some(route))).sum();
+        Share { queue: queue.clone(), routes, bytes }
+    };
+    queues.iter().map(share).collect()
 }
 
 impl Ticket {

@@ -101,6 +101,114 @@ async fn a_chunk_goes_to_each_output_that_its_tag_matches() {
     assert!(house.counted(r#"wharf_source_accepted_records_total{source="app"} 1"#));
 }
 
+/// The bodies of all batches that a flush gives, by partition, read as workers would.
+async fn bodies(house: &House, queue: &Queue) -> Vec<(String, Vec<String>)> {
+    queue.flush();
+    let mut found = Vec::new();
+    while !queue.is_empty() {
+        let batch = queue.next_batch().await.unwrap();
+        let mut bodies = Vec::new();
+        for portion in batch.portions.iter() {
+            let chunk = house.journal.read_portion(portion).unwrap();
+            bodies.extend(chunk.iter().map(|record| String::from_utf8(record.body.to_vec()).unwrap()));
+        }
+        assert_eq!(batch.row.bytes, bodies.iter().map(|body| body.len() as u64).sum::<u64>());
+        found.push((batch.row.partition.to_string(), bodies));
+        queue.settle(&batch).unwrap();
+    }
+    found
+}
+
+fn json_chunk(bodies: &[&str]) -> Chunk {
+    let mut builder = ChunkBuilder::new(BodyKind::Json, "app".into());
+    for (time, body) in (1..).zip(bodies) {
+        builder.push(time, body.as_bytes());
+    }
+    builder.position(at("f", "10"));
+    builder.finish().unwrap()
+}
+
+fn by_pod(name: &str) -> QueueOptions {
+    let limits = BatchLimits { max_bytes: 1_000_000, ..output(name).limits };
+    QueueOptions { partition_by: vec![PartitionKey::Field(vec!["pod".into()])], limits, ..output(name) }
+}
+
+#[tokio::test]
+async fn outputs_that_partition_differently_share_one_stored_chunk_and_each_gets_every_record_once() {
+    let mut house = house(vec![("*", by_pod("a")), ("*", output("b")), ("*", by_pod("c"))]);
+    let records = [r#"{"pod":"x","n":1}"#, r#"{"pod":"y","n":2}"#, r#"{"n":3}"#, r#"{"pod":"x","n":4}"#];
+    house.intake.enqueue(json_chunk(&records)).await.unwrap().durable().await.unwrap();
+    assert_eq!(house.journal.usage().chunks, 1);
+    assert_eq!(house.queues.iter().map(Queue::records).collect::<Vec<_>>(), [4, 4, 4]);
+    let by_pods = [(".pod", vec![2]), (".pod=x", vec![0, 3]), (".pod=y", vec![1])].map(|(partition, of)| {
+        let of: Vec<_> = of.into_iter().map(|n: usize| records[n].to_owned()).collect();
+        (partition.to_owned(), of)
+    });
+    assert_eq!(bodies(&house, &house.queues[0]).await, by_pods);
+    assert_eq!(bodies(&house, &house.queues[1]).await, [("app".to_owned(), records.map(str::to_owned).to_vec())]);
+    assert_eq!(house.journal.usage().chunks, 1);
+
+    // A restart: what is left is as it was, and what was settled does not come again.
+    let dir = std::mem::replace(&mut house.dir, tempfile::tempdir().unwrap());
+    house.journal.close();
+    drop(house);
+    let house = house_in(dir, None, vec![("*", by_pod("a")), ("*", output("b")), ("*", by_pod("c"))]);
+    assert_eq!(house.queues.iter().map(Queue::records).collect::<Vec<_>>(), [0, 0, 4]);
+    assert_eq!(house.intake.positions("files"), [at("f", "10")]);
+    assert_eq!(bodies(&house, &house.queues[2]).await, by_pods);
+    assert_eq!(house.journal.usage().chunks, 0);
+}
+
+#[tokio::test]
+async fn a_chunk_with_records_of_one_partition_goes_there_whole() {
+    let house = house(vec![("*", by_pod("a"))]);
+    house
+        .intake
+        .enqueue(json_chunk(&[r#"{"pod":"x"}"#, r#"{"pod":"x","n":1}"#]))
+        .await
+        .unwrap()
+        .durable()
+        .await
+        .unwrap();
+    house.queues[0].flush();
+    let batch = house.queues[0].next_batch().await.unwrap();
+    assert_eq!(&*batch.row.partition, ".pod=x");
+    assert_eq!(batch.portions[0].meta.routes[0].part, None);
+}
+
+#[tokio::test]
+async fn records_that_are_shared_out_use_the_room_that_they_were_granted() {
+    let house = house(vec![("*", QueueOptions { max_bytes: Some(1_000), ..by_pod("a") })]);
+    let bodies = [r#"{"pod":"x"}"#, r#"{"pod":"y"}"#];
+    let mut taken = 0;
+    while house.intake.try_enqueue(json_chunk(&bodies)).map(|ticket| ticket.durable()).is_ok() {
+        taken += 1;
+        assert!(taken < 20, "it is never full");
+    }
+    let queue = &house.queues[0];
+    while queue.records() < 2 * taken {
+        tokio::task::yield_now().await;
+    }
+    // All that was granted is taken up by what is there, and comes back with it.
+    queue.flush();
+    while !queue.is_empty() {
+        let batch = queue.next_batch().await.unwrap();
+        queue.settle(&batch).unwrap();
+    }
+    assert_eq!(queue.bytes(), 0);
+    assert_eq!(queue.admit(1_000, 1), Admission::Granted);
+}
+
+#[tokio::test]
+async fn replayed_records_are_shared_out_too() {
+    let house = house(vec![("nothing", by_pod("a"))]);
+    let records = [r#"{"pod":"x"}"#, r#"{"pod":"y"}"#];
+    house.intake.enqueue_for("a", json_chunk(&records)).await.unwrap().durable().await.unwrap();
+    let partitions: Vec<_> =
+        bodies(&house, &house.queues[0]).await.into_iter().map(|(partition, _)| partition).collect();
+    assert_eq!(partitions, [".pod=x", ".pod=y"]);
+}
+
 #[tokio::test]
 async fn what_no_output_wants_is_counted_and_over_at_once() {
     let house = house(vec![("app", output("a"))]);

@@ -33,7 +33,7 @@ use tokio::sync::{oneshot, watch};
 use shared::{Shared, Waiting, Work, lock};
 use writer::Writer;
 
-use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta};
+use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta, Portion};
 
 /// How a journal behaves.
 #[derive(Debug, Clone)]
@@ -334,6 +334,14 @@ impl Journal {
     /// See [`ReadError`].
     pub fn read(&self, id: ChunkId) -> Result<Chunk, ReadError> {
         reading::read(&self.shared, id)
+    }
+    /// Reads a portion of a chunk and verifies it: its records as a chunk by themselves. Blocks on the disk. Where the chunk turns out to be
+    /// damaged it is set aside.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn read_portion(&self, portion: &Portion) -> Result<Chunk, ReadError> {
+        reading::read_portion(&self.shared, portion)
     }
     /// Whether the chunk is there: committed, not released, not set aside.
     pub fn contains(&self, id: ChunkId) -> bool {

@@ -15,7 +15,7 @@ use super::scan::decode;
 use super::segment::{Segment, read_at};
 use super::shared::Shared;
 use super::table::Place;
-use crate::record::{Chunk, ChunkError, ChunkId};
+use crate::record::{Chunk, ChunkError, ChunkId, Portion};
 
 /// What stands in a chunk's place.
 pub(super) enum Verified {
@@ -57,6 +57,29 @@ pub(super) fn read_found(
             Err(cause) => Err(ReadError::Io { id, cause }),
         };
     }
+}
+
+/// Reads a portion of a chunk, as a chunk by itself: without the rest, where it is small; else of the whole.
+pub(super) fn read_portion(shared: &Shared, portion: &Portion) -> Result<Chunk, ReadError> {
+    match read_by_itself(shared, portion) {
+        Some(chunk) => Ok(chunk),
+        None => read(shared, portion.id).map(|chunk| portion.of(chunk)),
+    }
+}
+
+/// None where the portion's own checksum does not agree, or the disk does not give it: then the whole chunk is read, and that finds out
+/// what is wrong, and whether it was released or copied elsewhere meanwhile.
+fn read_by_itself(shared: &Shared, portion: &Portion) -> Option<Chunk> {
+    let part = portion.part()?;
+    let (place, segment) = shared.table().find(portion.id.0)?;
+    let read = |offset: u64, length: usize| {
+        let mut buffer = Vec::new();
+        let end = offset.checked_add(length as u64).filter(|end| *end <= place.length);
+        end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        read_at(&segment.file, place.offset + FRAME_BYTES + offset, length, &mut buffer)?;
+        if buffer.len() == length { Ok(buffer) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof)) }
+    };
+    Chunk::read_part(&portion.meta, part, read).ok().flatten()
 }
 
 /// Reads and verifies the frame: one read into one allocation, which the chunk's bodies then are a part of.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
 use crate::journal::{Journal, ReadError};
 use crate::queue::{Batch, Queue};
-use crate::record::{ChunkId, ChunkMeta};
+use crate::record::Portion;
 use crate::telemetry::Metrics;
 
 /// How long an ending waits before it tries again where the host itself is in trouble (its disk, its state).
@@ -31,8 +31,8 @@ pub(crate) struct Ending {
     pub(crate) metrics: Metrics,
 }
 
-/// The chunks that an attempt was made with.
-type Chunks = Arc<[(ChunkId, Arc<ChunkMeta>)]>;
+/// What an attempt was made with.
+type Portions = Arc<[Portion]>;
 
 /// Which records become dead letters.
 #[derive(Debug, Clone)]
@@ -45,13 +45,13 @@ enum Dead {
 
 impl Ending {
     /// The destination has confirmed the batch, but for the rejected records.
-    pub(crate) async fn delivered(&self, batch: &Batch, chunks: &Chunks, rejected: Vec<(u32, String)>) {
-        let (records, bytes) = totals(chunks);
+    pub(crate) async fn delivered(&self, batch: &Batch, portions: &Portions, rejected: Vec<(u32, String)>) {
+        let (records, bytes) = totals(portions);
         let confirmed = records.saturating_sub(u64::try_from(rejected.len()).unwrap_or(u64::MAX));
         let refused = if rejected.is_empty() {
             0
         } else {
-            self.write_letters(batch, chunks, REJECTED, Dead::Some(rejected)).await
+            self.write_letters(batch, portions, REJECTED, Dead::Some(rejected)).await
         };
         self.settle(batch).await;
         self.metrics.delivered(&self.output, confirmed, bytes);
@@ -63,8 +63,8 @@ impl Ending {
     }
 
     /// The batch cannot be delivered: every record becomes a dead letter. `failure` is one of a few fixed words.
-    pub(crate) async fn dead(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, reason: &str) {
-        let records = self.write_letters(batch, chunks, failure, Dead::All(reason.to_owned())).await;
+    pub(crate) async fn dead(&self, batch: &Batch, portions: &Portions, failure: &'static str, reason: &str) {
+        let records = self.write_letters(batch, portions, failure, Dead::All(reason.to_owned())).await;
         self.settle(batch).await;
         self.metrics.rejected(&self.output, failure, records);
         self.count_lost(batch, records);
@@ -86,7 +86,7 @@ impl Ending {
 
     /// Counts what was neither delivered nor could be kept as dead letters, since its chunk was damaged on disk after the batch closed.
     fn count_lost(&self, batch: &Batch, accounted: u64) {
-        let lost = totals(&batch.chunks).0.saturating_sub(accounted);
+        let lost = totals(&batch.portions).0.saturating_sub(accounted);
         if lost > 0 {
             self.metrics.dropped(&self.output, DAMAGED, lost);
         }
@@ -99,10 +99,10 @@ impl Ending {
     }
 
     /// Gives how many were written: what is damaged on disk cannot be.
-    async fn write_letters(&self, batch: &Batch, chunks: &Chunks, failure: &'static str, dead: Dead) -> u64 {
-        let (this, again, chunks) = (self.clone(), batch.clone(), Arc::clone(chunks));
+    async fn write_letters(&self, batch: &Batch, portions: &Portions, failure: &'static str, dead: Dead) -> u64 {
+        let (this, again, portions) = (self.clone(), batch.clone(), Arc::clone(portions));
         let trouble = "dead letters could not be written; trying until they are";
-        self.until_done(batch, trouble, move || this.write_letters_once(&again, &chunks, failure, &dead)).await
+        self.until_done(batch, trouble, move || this.write_letters_once(&again, &portions, failure, &dead)).await
     }
 
     /// Tries a step that blocks on the disk until it is done. Its trouble is said once.
@@ -134,7 +134,7 @@ impl Ending {
     fn write_letters_once(
         &self,
         batch: &Batch,
-        chunks: &Chunks,
+        portions: &Portions,
         failure: &str,
         dead: &Dead,
     ) -> Result<u64, LettersError> {
@@ -144,12 +144,12 @@ impl Ending {
             Dead::All(_) => None,
             Dead::Some(records) => Some(records.iter().peekable()),
         };
-        for (id, meta) in chunks.iter() {
-            let chunk = match self.journal.read(*id) {
+        for portion in portions.iter() {
+            let chunk = match self.journal.read_portion(portion) {
                 Ok(chunk) => chunk,
                 // Damaged on disk and set aside: the others go on. Numbers stay those of the attempt.
                 Err(ReadError::Missing(_) | ReadError::Corrupt { .. }) => {
-                    number += u64::from(meta.records);
+                    number += u64::from(portion.records());
                     continue;
                 }
                 Err(cause @ ReadError::Io { .. }) => return Err(LettersError::Read(cause)),
@@ -166,8 +166,8 @@ impl Ending {
                     writer.record(&Letter {
                         record: number,
                         time_ns: record.time_ns,
-                        tag: &meta.tag,
-                        kind: meta.kind,
+                        tag: &portion.meta.tag,
+                        kind: portion.meta.kind,
                         body: record.body,
                         reason,
                     })?;
@@ -188,8 +188,7 @@ enum LettersError {
     Read(ReadError),
 }
 
-fn totals(chunks: &Chunks) -> (u64, u64) {
-    chunks
-        .iter()
-        .fold((0, 0), |(records, bytes), (_, meta)| (records + u64::from(meta.records), bytes + meta.body_bytes))
+fn totals(portions: &Portions) -> (u64, u64) {
+    let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
+    (records, portions.iter().map(Portion::body_bytes).sum())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::plugin::{Death, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
-use crate::record::now_ns;
+use crate::record::{Portion, now_ns};
 
 use super::destination::Permit;
 use super::ending::{REJECTED, RETRY_EXPIRED};
@@ -47,7 +47,11 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>) {
             // The batch stays in the queue, on disk.
             None => match start(number, &shared).await {
                 Some(seat) => seat,
-                None => break,
+                None => {
+                    // Others must not wait for what comes behind it in order.
+                    shared.ending.queue.give_back(job.batch);
+                    break;
+                }
             },
         };
         shared.board.worker(number, WorkerState::Paused);
@@ -93,13 +97,20 @@ fn context(number: u32, shared: &Shared) -> WorkerContext {
 /// One attempt at one batch. Gives the store back if it lives.
 async fn attempt(seat: Seat, mut job: Job, permit: Permit, number: u32, shared: &Shared) -> Option<Seat> {
     // Chunks that were found damaged are set aside by the journal; the batch goes on without them.
-    let chunks: Arc<[_]> = job.batch.chunks.iter().filter(|(id, _)| shared.journal.contains(*id)).cloned().collect();
-    if chunks.is_empty() {
+    let is_there = |portion: &&Portion| shared.journal.contains(portion.id);
+    let portions: Arc<[_]> = job.batch.portions.iter().filter(is_there).cloned().collect();
+    if portions.is_empty() {
         drop(permit);
         shared.ending.nothing_left(&job.batch).await;
         return Some(seat);
     }
-    let delivery = Delivery { id: job.batch.row.id, attempt: job.attempt, chunks, journal: shared.journal.clone() };
+    let delivery = Delivery {
+        id: job.batch.row.id,
+        attempt: job.attempt,
+        portions,
+        partitioning: Arc::clone(shared.ending.queue.partitioning()),
+        journal: shared.journal.clone(),
+    };
     let fresh = seat.batches == 0;
     let batches = seat.batches + 1;
     let (outcome, worker) = seat.worker.deliver(delivery.clone()).await;
@@ -120,7 +131,7 @@ async fn attempt(seat: Seat, mut job: Job, permit: Permit, number: u32, shared: 
                 shared.schedule.released();
             }
             shared.board.delivered();
-            shared.ending.delivered(&job.batch, &delivery.chunks, rejected).await;
+            shared.ending.delivered(&job.batch, &delivery.portions, rejected).await;
         }
         Outcome::Failed(failure) => {
             seat = failed(&failure, job, delivery, seat, Moment { now, random }, number, shared).await;
@@ -150,12 +161,12 @@ async fn failed(
     let kind = failure.kind.as_str();
     shared.board.failed(kind, &failure.message);
     if failure.kind == FailureKind::Rejected {
-        shared.ending.dead(&job.batch, &delivery.chunks, REJECTED, &failure.message).await;
+        shared.ending.dead(&job.batch, &delivery.portions, REJECTED, &failure.message).await;
         return seat;
     }
     if too_old(&job, shared) {
         let seat = abandon(seat, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.chunks, RETRY_EXPIRED, &expired(&job, &failure.message)).await;
+        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &failure.message)).await;
         return seat;
     }
     job.failures = job.failures.saturating_add(1);
@@ -204,7 +215,7 @@ async fn died(
             Verdict::DeadLetter => {
                 let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.message);
                 abandon(None, &delivery, number, shared).await;
-                shared.ending.dead(&job.batch, &delivery.chunks, cause, &reason).await;
+                shared.ending.dead(&job.batch, &delivery.portions, cause, &reason).await;
                 return;
             }
             Verdict::Hold => tracing::error!(
@@ -214,7 +225,7 @@ async fn died(
         }
     } else if too_old(&job, shared) {
         abandon(None, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.chunks, RETRY_EXPIRED, &expired(&job, &death.message)).await;
+        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &death.message)).await;
         return;
     }
     job.why = format!("{cause}: {}", death.message);

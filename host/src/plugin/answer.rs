@@ -16,6 +16,8 @@ const REASON_BYTES: usize = 512;
 /// Most faults that are told, and most buckets and log groups of a plan.
 const MAX_FAULTS: usize = 100;
 const MAX_SCOPES: usize = 64;
+/// Most partition keys of a plan.
+const MAX_KEYS: usize = 64;
 /// Longest name of a log group, and a `*`.
 const LOG_GROUP_BYTES: usize = 513;
 
@@ -62,6 +64,15 @@ pub(super) fn failure(failure: types::Failure) -> Failure {
 pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
     if plan.s3.len() > MAX_SCOPES {
         return Err(format!("the plan names {} buckets, and may name at most {MAX_SCOPES}", plan.s3.len()));
+    }
+    if plan.partition_by.len() > MAX_KEYS {
+        return Err(format!(
+            "the plan has {} partition keys, and may have at most {MAX_KEYS}",
+            plan.partition_by.len()
+        ));
+    }
+    if plan.partition_by.iter().any(|key| matches!(key, output::PartitionKey::Field(path) if path.is_empty())) {
+        return Err("a partition key of the plan is a field without a path".into());
     }
     if plan.log_groups.len() > MAX_SCOPES {
         return Err(format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::capability::Services;
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta, PartitionKey};
+use crate::record::{PartitionKey, Partitioning, Portion};
 use crate::state::BatchId;
 
 /// Limits and places of the plugin host.
@@ -96,9 +96,11 @@ pub struct Delivery {
     pub id: BatchId,
     /// From 1.
     pub attempt: u32,
-    /// Its chunks in order.
-    pub chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
-    /// Where they are.
+    /// What it is made of, in order.
+    pub portions: Arc<[Portion]>,
+    /// What its records have in common.
+    pub partitioning: Arc<Partitioning>,
+    /// Where their chunks are.
     pub journal: Journal,
 }
 

@@ -161,5 +161,6 @@ impl Worker {
 }
 
 fn batch(delivery: Delivery) -> Batch {
-    Batch::new(delivery.id, delivery.attempt, delivery.chunks, delivery.journal)
+    let Delivery { id, attempt, portions, partitioning, journal } = delivery;
+    Batch::new(id, attempt, portions, partitioning, journal)
 }

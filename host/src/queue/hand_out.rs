@@ -45,12 +45,16 @@ impl Inner {
     }
 
     pub(super) fn settle(&self, batch: &Batch) -> Result<(), StateError> {
-        let positions = self.shared.positions_in(&batch.chunks);
+        let positions = self.shared.positions_in(&batch.portions);
         self.shared.state.settle_batch(&self.options.output, batch.row.id, &positions)?;
         self.shared.positions_kept(&positions);
-        if self.lock().settled(batch) {
-            self.shared.release(&batch.chunks);
+        if self.lock().settled(batch, self.shared.now()) {
+            self.shared.release(&batch.portions);
             self.room.notify_waiters();
+            if self.options.in_order {
+                // The partition's next batch may go, or there is none any more.
+                self.wake.notify_one();
+            }
         }
         Ok(())
     }
@@ -64,7 +68,7 @@ impl Drop for Baton<'_> {
     }
 }
 
-/// A plan that is being recorded. Whatever happens to the thread, the plan's chunks do not get lost.
+/// A plan that is being recorded. Whatever happens to the thread, the plan's portions do not get lost.
 struct Writing {
     queue: Arc<Inner>,
     plan: Option<Plan>,
@@ -74,7 +78,7 @@ impl Writing {
     fn write(mut self) {
         let Some(plan) = &self.plan else { return };
         let shared = &self.queue.shared;
-        let positions = shared.positions_in(&plan.chunks);
+        let positions = shared.positions_in(&plan.portions);
         match shared.state.close_batch(&plan.row, &positions) {
             Ok(_) => {
                 shared.positions_kept(&positions);

@@ -1,12 +1,11 @@
-//! What the queues share: how many outputs still need a chunk, and which positions are newer than the state's.
+//! What the queues share: how many routes still need a chunk, and which positions are newer than the state's.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::partitions::Entry;
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta, Position};
+use crate::record::{ChunkId, ChunkMeta, Portion, Position};
 use crate::state::{State, StateError};
 use crate::telemetry::Metrics;
 
@@ -48,13 +47,13 @@ type PositionsByKey = HashMap<String, (Vec<u8>, ChunkId)>;
 
 #[derive(Debug, Default)]
 struct Books {
-    /// How many outputs still need a chunk.
+    /// How many routes still need a chunk: it is kept whole until the last portion of it is settled.
     needed: HashMap<ChunkId, u32>,
     /// For each source and key: the newest position that is not yet in the state, and the chunk that brought it. That chunk, or
     /// a later one of the key, is in the journal, so the position is not lost before it is here.
     positions: HashMap<Arc<str>, PositionsByKey>,
     /// Chunks that nobody needs, but whose positions could not be kept yet.
-    unreleased: Vec<Entry>,
+    unreleased: Vec<Portion>,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -70,9 +69,9 @@ impl Shared {
         (self.clock)()
     }
 
-    /// So many outputs need a chunk.
-    pub(super) fn need(&self, id: ChunkId, outputs: u32) {
-        lock(&self.books).needed.insert(id, outputs);
+    /// So many routes need a chunk.
+    pub(super) fn need(&self, id: ChunkId, routes: u32) {
+        lock(&self.books).needed.insert(id, routes);
     }
 
     /// A chunk brought its positions.
@@ -95,7 +94,7 @@ impl Shared {
 
     /// Positions that stand in these chunks, are the newest of their keys, and are not in the state: they have to be before
     /// the chunks go.
-    pub(super) fn positions_in(&self, chunks: &[Entry]) -> Vec<(Position, ChunkId)> {
+    pub(super) fn positions_in(&self, portions: &[Portion]) -> Vec<(Position, ChunkId)> {
         let books = lock(&self.books);
         let newest = |id: ChunkId, position: &Position| {
             books
@@ -105,7 +104,7 @@ impl Shared {
                 .is_some_and(|(_, at)| *at == id)
         };
         let mut found = Vec::new();
-        for (id, meta) in chunks {
+        for Portion { id, meta, .. } in portions {
             found.extend(meta.positions.iter().filter(|position| newest(*id, position)).map(|p| (p.clone(), *id)));
         }
         found
@@ -147,17 +146,17 @@ impl Shared {
         Ok(())
     }
 
-    /// One output does not need these chunks any more, and that is durable. Those that none needs go back to the journal.
-    pub(super) fn release(&self, chunks: &[Entry]) {
-        let free: Vec<Entry> = {
+    /// These portions are needed no more, and that is durable. Chunks of which no portion is needed go back to the journal.
+    pub(super) fn release(&self, portions: &[Portion]) {
+        let free: Vec<Portion> = {
             let mut books = lock(&self.books);
             let mut free = std::mem::take(&mut books.unreleased);
-            for (id, meta) in chunks {
-                match books.needed.get_mut(id) {
-                    Some(outputs) if *outputs > 1 => *outputs -= 1,
+            for portion in portions {
+                match books.needed.get_mut(&portion.id) {
+                    Some(routes) if *routes > 1 => *routes -= 1,
                     Some(_) => {
-                        books.needed.remove(id);
-                        free.push((*id, meta.clone()));
+                        books.needed.remove(&portion.id);
+                        free.push(portion.clone());
                     }
                     None => {}
                 }
@@ -168,7 +167,7 @@ impl Shared {
     }
 
     /// Gives chunks back to the journal that nobody needs, once their positions are in the state.
-    pub(super) fn give_up(&self, free: Vec<Entry>) {
+    pub(super) fn give_up(&self, free: Vec<Portion>) {
         if free.is_empty() {
             return;
         }
@@ -181,7 +180,7 @@ impl Shared {
             }
             self.positions_kept(some);
         }
-        let ids: Vec<ChunkId> = free.iter().map(|(id, _)| *id).collect();
+        let ids: Vec<ChunkId> = free.iter().map(|portion| portion.id).collect();
         self.keeper.release(&ids);
     }
 }

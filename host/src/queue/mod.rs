@@ -1,11 +1,12 @@
-//! The queue of one output: the chunks that it has not settled, by partition.
+//! The queue of one output: the portions of chunks that it has not settled, by partition.
 //!
-//! In: chunks as they commit, in order. Out: closed batches. When a partition reaches `max_bytes`, `max_records` or `max_age`
-//! (from its oldest record's arrival), its waiting chunks become a batch, which is recorded in the state before anybody sees it;
-//! from then on its content never changes. A settled batch's chunks are released to the journal once no other output needs them.
+//! In: chunks as they commit, in order; of each what this output's routes take. Out: closed batches. When a partition reaches
+//! `max_bytes`, `max_records` or `max_age` (from its oldest record's arrival), what waits there becomes a batch, which is recorded in the
+//! state before anybody sees it; from then on its content never changes. Where the output wants its batches in order, a partition's next
+//! one is closed and handed out when the one before is settled. A chunk is released to the journal once the last portion of it is settled.
 //! The queue also guards the output's share of the disk: `block`, `drop_oldest` or `drop_newest`, every drop counted.
 //!
-//! A batch is closed when a worker asks for one, not before: while workers are busy, chunks wait unbatched.
+//! A batch is closed when a worker asks for one, not before: while workers are busy, records wait unbatched.
 
 mod hand_out;
 mod ledger;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::journal::Journal;
-use crate::record::{ChunkId, ChunkMeta, PartitionKey, Position, now_ns};
+use crate::record::{Chunk, ChunkId, ChunkMeta, PartitionKey, Partitioning, Portion, Position, Route, now_ns};
 use crate::state::{BatchRow, State, StateError};
 use crate::telemetry::Metrics;
 use partitions::Partitions;
@@ -109,17 +110,10 @@ pub struct Fullness {
 pub struct Batch {
     /// Its row in the state.
     pub row: BatchRow,
-    /// Its chunks in order.
-    pub chunks: Arc<[(ChunkId, Arc<ChunkMeta>)]>,
+    /// What it is made of, in order.
+    pub portions: Arc<[Portion]>,
     /// Whether it was closed before this start: it may have been tried, and even delivered, before.
     pub restored: bool,
-}
-
-/// Bytes on disk that a chunk is counted with, give or take its header: bodies, separators, ends and times.
-#[must_use]
-pub fn disk_bytes(meta: &ChunkMeta) -> u64 {
-    let times = if meta.first_ns == meta.last_ns { 8 } else { 8 * u64::from(meta.records) };
-    meta.body_bytes + 5 * u64::from(meta.records) + times + meta.tag.len() as u64 + 128
 }
 
 /// Everything the queues share: the references that outputs hold on chunks, the journal that gets them back, the
@@ -162,10 +156,10 @@ impl Ledger {
             self.shared.note_positions(*id, meta);
             // Before a queue can settle it.
             self.shared.need(*id, u32::try_from(meta.routes.len()).unwrap_or(u32::MAX));
-            for route in &meta.routes {
-                self.shared.metrics.durable(&route.output, u64::from(meta.records), meta.body_bytes);
+            for (route, portion) in Portion::each(*id, meta) {
+                self.shared.metrics.durable(&route.output, u64::from(portion.records()), portion.body_bytes());
                 match queues.iter().find(|queue| *queue.output() == route.output) {
-                    Some(queue) => queue.inner.committed(&route.partition, *id, meta),
+                    Some(queue) => queue.inner.committed(&route.partition, portion),
                     None => tracing::error!(
                         output = %route.output, chunk = %id,
                         "a chunk was taken for an output that has no queue; it stays in the journal"
@@ -204,8 +198,7 @@ pub struct Queue {
 
 struct Inner {
     options: QueueOptions,
-    /// The partition of all tags, where they are not kept apart.
-    whole: Arc<str>,
+    partitioning: Arc<Partitioning>,
     shared: Arc<ledger::Shared>,
     books: Mutex<Partitions>,
     /// There may be a batch.
@@ -222,17 +215,14 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// Longest partition that is a tag as it stands: the state's keys end at 512 bytes.
-const LONGEST_TAG: usize = 400;
-
 impl Queue {
     fn new(options: QueueOptions, shared: Arc<ledger::Shared>, next_number: u64) -> Self {
-        let books = Mutex::new(Partitions::new(options.output.clone(), options.limits, next_number));
+        let books = Partitions::new(options.output.clone(), options.limits, options.in_order, next_number);
         let inner = Inner {
+            partitioning: Arc::new(Partitioning::new(&options.partition_by)),
             options,
-            whole: Arc::from(""),
             shared,
-            books,
+            books: Mutex::new(books),
             wake: Notify::new(),
             room: Notify::new(),
             said: AtomicBool::new(false),
@@ -244,19 +234,15 @@ impl Queue {
     pub fn output(&self) -> &Arc<str> {
         &self.inner.options.output
     }
-    /// The partition that a tag belongs to here: the tag, or, for one of more than 400 bytes, its beginning and a hash.
-    pub fn partition_of(&self, tag: &Arc<str>) -> Arc<str> {
-        if !self.inner.options.partition_by.contains(&PartitionKey::Tag) {
-            return self.inner.whole.clone();
-        }
-        if tag.len() <= LONGEST_TAG {
-            return tag.clone();
-        }
-        use sha2::{Digest, Sha256};
-        let beginning = tag.get(..tag.floor_char_boundary(LONGEST_TAG)).unwrap_or_default();
-        format!("{beginning}~{}", hex::encode(Sha256::digest(tag.as_bytes()))).into()
+    /// What keeps its records apart.
+    pub fn partitioning(&self) -> &Arc<Partitioning> {
+        &self.inner.partitioning
     }
-    /// Asks for room for a chunk of so many bytes ([`disk_bytes`]) and records.
+    /// A chunk's routes to this output: one for each partition that the chunk has records of.
+    pub fn routes(&self, chunk: &Chunk) -> Vec<Route> {
+        self.inner.partitioning.routes(self.output(), chunk)
+    }
+    /// Asks for room for so many bytes ([`ChunkMeta::disk_bytes`], of all of a chunk's routes to this output) and records.
     pub fn admit(&self, bytes: u64, records: u32) -> Admission {
         self.inner.admit(bytes, records, self.inner.options.when_full)
     }
@@ -285,7 +271,8 @@ impl Queue {
         self.inner.room.notified()
     }
     /// The next batch that nobody has in hand: restored ones first, then as partitions become due. Waits; several workers may ask.
-    /// Gives none once the queue is closed and has no closed batch left to hand out.
+    /// In order, none while an earlier one of its partition is not settled. Gives none once the queue is closed and has no closed batch
+    /// left to hand out, now or when those before it are settled.
     pub async fn next_batch(&self) -> Option<Batch> {
         self.inner.next_batch().await
     }
@@ -325,7 +312,7 @@ impl Queue {
     pub fn fullness(&self) -> Option<Fullness> {
         self.inner.fullness()
     }
-    /// Bytes of chunks that are not settled.
+    /// Bytes of what is not settled.
     pub fn bytes(&self) -> u64 {
         self.inner.lock().bytes()
     }
@@ -353,11 +340,11 @@ impl Inner {
         ledger::lock(&self.books)
     }
 
-    fn committed(&self, partition: &Arc<str>, id: ChunkId, meta: &Arc<ChunkMeta>) {
+    fn committed(&self, partition: &Arc<str>, portion: Portion) {
         let now = self.shared.now();
         let mut books = self.lock();
-        books.reserved = books.reserved.saturating_sub(disk_bytes(meta));
-        let look = books.add(partition, (id, meta.clone()), now);
+        books.reserved = books.reserved.saturating_sub(portion.disk_bytes());
+        let look = books.add(partition, portion, now);
         drop(books);
         if look {
             self.wake.notify_one();

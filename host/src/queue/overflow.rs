@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::partitions::{Dropped, Entry};
-use super::{Admission, DROP_NEWEST, DROP_OLDEST, Fullness, Inner, WhenFull};
-use crate::record::ChunkId;
+use super::partitions::Dropped;
+use super::{Admission, Batch, DROP_NEWEST, DROP_OLDEST, Fullness, Inner, WhenFull};
+use crate::record::{ChunkId, Portion, Position};
 use crate::state::StateError;
 
 const PAUSE: Duration = Duration::from_secs(1);
+/// Partitions whose cursors are moved or removed in one change of the state.
+pub(super) const CURSORS_AT_ONCE: usize = 256;
 
 impl Inner {
     pub(super) fn admit(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
@@ -58,7 +60,7 @@ impl Inner {
                     books.reserved += bytes;
                 }
                 drop(books);
-                if !dropped.is_empty() {
+                if !(dropped.waiting.is_empty() && dropped.batches.is_empty()) {
                     self.give_up(dropped);
                 }
                 // What is left is in workers' hands.
@@ -67,12 +69,15 @@ impl Inner {
         }
     }
 
-    /// Makes it durable that chunks are dropped, then gives them back to the journal. On a thread that may block.
-    fn give_up(self: &Arc<Self>, dropped: Vec<Dropped>) {
+    /// Makes it durable that records are dropped, then gives their chunks back to the journal. On a thread that may block.
+    fn give_up(self: &Arc<Self>, dropped: Dropped) {
         let queue = self.clone();
         let work = move || {
-            for dropped in dropped {
-                queue.give_up_one(dropped);
+            for waiting in dropped.waiting.chunks(CURSORS_AT_ONCE) {
+                queue.give_up_waiting(waiting);
+            }
+            for batch in &dropped.batches {
+                queue.give_up_batch(batch);
             }
             queue.wake.notify_one();
             queue.room.notify_waiters();
@@ -83,45 +88,51 @@ impl Inner {
         }
     }
 
-    fn give_up_one(&self, dropped: Dropped) {
-        let output = &self.options.output;
-        let count = |chunks: &[Entry]| {
-            let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
-            self.shared.metrics.dropped(output, DROP_OLDEST, records);
+    fn give_up_waiting(&self, waiting: &[(Arc<str>, Vec<Portion>)]) {
+        let upto = |(partition, portions): &(Arc<str>, Vec<Portion>)| {
+            portions.last().map(|portion| (partition.clone(), portion.id))
         };
-        match dropped {
-            Dropped::Waiting { partition, chunks } => {
-                count(&chunks);
-                let upto = chunks.last().map_or(ChunkId(0), |(id, _)| *id);
-                let done = self.until_written(&chunks, |positions| {
-                    self.shared.state.skip_chunks(output, &partition, upto, positions).map(drop)
-                });
-                if done {
-                    self.shared.release(&chunks);
-                    let now = self.shared.now();
-                    self.lock().idle(&partition, now);
-                }
-            }
-            Dropped::Batch(batch) => {
-                count(&batch.chunks);
-                let done = self.until_written(&batch.chunks, |positions| {
-                    self.shared.state.settle_batch(output, batch.row.id, positions).map(drop)
-                });
-                if done {
-                    self.shared.release(&batch.chunks);
-                }
-            }
+        let cursors: Vec<_> = waiting.iter().filter_map(upto).collect();
+        let portions: Vec<Portion> = waiting.iter().flat_map(|(_, portions)| portions).cloned().collect();
+        self.count_dropped(&portions);
+        let done = self.until_written(&portions, |positions| {
+            self.shared.state.skip_chunks(&self.options.output, &cursors, positions).map(drop)
+        });
+        if done {
+            self.shared.release(&portions);
+            let now = self.shared.now();
+            let mut books = self.lock();
+            cursors.iter().for_each(|(partition, _)| books.idle(partition, now));
         }
+    }
+
+    fn give_up_batch(&self, batch: &Batch) {
+        self.count_dropped(&batch.portions);
+        let done = self.until_written(&batch.portions, |positions| {
+            self.shared.state.settle_batch(&self.options.output, batch.row.id, positions).map(drop)
+        });
+        let now = self.shared.now();
+        if done {
+            self.shared.release(&batch.portions);
+            self.lock().ended(batch, now);
+        } else {
+            self.lock().not_ended(batch, now);
+        }
+    }
+
+    fn count_dropped(&self, portions: &[Portion]) {
+        let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
+        self.shared.metrics.dropped(&self.options.output, DROP_OLDEST, records);
     }
 
     /// Tries until the state takes it. Not for longer than the queue is open: what is not written is there again after a restart.
     fn until_written(
         &self,
-        chunks: &[Entry],
-        write: impl Fn(&[(crate::record::Position, ChunkId)]) -> Result<(), StateError>,
+        portions: &[Portion],
+        write: impl Fn(&[(Position, ChunkId)]) -> Result<(), StateError>,
     ) -> bool {
         loop {
-            let positions = self.shared.positions_in(chunks);
+            let positions = self.shared.positions_in(portions);
             match write(&positions) {
                 Ok(()) => {
                     self.shared.positions_kept(&positions);

@@ -1,23 +1,23 @@
-//! The books of one queue: which chunks wait in which partition, which is due when, which batches are held. No disk, no
+//! The books of one queue: which portions of chunks wait in which partition, which is due when, which batches are held. No disk, no
 //! waiting: every question is answered at once, under the queue's lock.
+//!
+//! In order, a partition has one batch at a time that is on its way, from its planning until it is settled: until then none is planned
+//! behind it, and those that a start has found behind it are kept back. What waits can still be dropped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Batch, BatchLimits, disk_bytes};
-use crate::record::{ChunkId, ChunkMeta};
+use super::{Batch, BatchLimits};
+use crate::record::{ChunkId, Portion};
 use crate::state::{BatchId, BatchRow};
-
-/// A chunk and its metadata.
-pub(super) type Entry = (ChunkId, Arc<ChunkMeta>);
 
 /// Due before everything else: what a flush asked for.
 const AT_ONCE: i64 = i64::MIN;
 
 #[derive(Debug, Default)]
 struct Partition {
-    waiting: VecDeque<Entry>,
+    waiting: VecDeque<Portion>,
     /// Bodies and overhead of what waits, as the limits count it.
     size: u64,
     records: u64,
@@ -26,24 +26,35 @@ struct Partition {
     flush_upto: Option<ChunkId>,
     /// A change of its cursor is being written. There is one at a time: a later one must not be on disk before an earlier.
     busy: bool,
-    /// Its places in `due` and `heads`.
-    placed: Option<(i64, ChunkId)>,
+    /// In order: its batch that is on its way.
+    under_way: Option<BatchId>,
+    /// In order: closed batches that come behind that, by number.
+    behind: VecDeque<Batch>,
+    placed: Option<Placed>,
+}
+
+/// A partition's places in `due` and `heads`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Placed {
+    /// None: a batch of it is on its way, and they go in order.
+    due: Option<i64>,
+    head: ChunkId,
 }
 
 /// A batch that is to be recorded before anybody sees it.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) row: BatchRow,
-    pub(super) chunks: Vec<Entry>,
+    pub(super) portions: Vec<Portion>,
 }
 
-/// Chunks that leave the queue undelivered.
-#[derive(Debug)]
-pub(super) enum Dropped {
-    /// The oldest of a partition.
-    Waiting { partition: Arc<str>, chunks: Vec<Entry> },
-    /// A closed batch.
-    Batch(Batch),
+/// What leaves the queue undelivered.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    /// Of each partition the oldest that waited.
+    pub(super) waiting: Vec<(Arc<str>, Vec<Portion>)>,
+    /// Closed batches.
+    pub(super) batches: Vec<Batch>,
 }
 
 /// What a worker that asks gets.
@@ -63,10 +74,15 @@ pub(super) enum Next {
 pub(super) struct Partitions {
     output: Arc<str>,
     limits: BatchLimits,
+    in_order: bool,
     by_name: HashMap<Arc<str>, Partition>,
     due: BTreeSet<(i64, Arc<str>)>,
     heads: BTreeSet<(ChunkId, Arc<str>)>,
     ready: VecDeque<Batch>,
+    /// In order: the partitions of closed batches that are kept back, by the batches' numbers.
+    behind: BTreeMap<u64, Arc<str>>,
+    /// In order: partitions that are closed or flushed further than their batch that is on its way.
+    kept_back: HashSet<Arc<str>>,
     held: HashSet<BatchId>,
     unwritten: VecDeque<Plan>,
     writing: usize,
@@ -83,14 +99,17 @@ pub(super) struct Partitions {
 }
 
 impl Partitions {
-    pub(super) fn new(output: Arc<str>, limits: BatchLimits, next_number: u64) -> Self {
+    pub(super) fn new(output: Arc<str>, limits: BatchLimits, in_order: bool, next_number: u64) -> Self {
         Self {
             output,
             limits,
+            in_order,
             by_name: HashMap::new(),
             due: BTreeSet::new(),
             heads: BTreeSet::new(),
             ready: VecDeque::new(),
+            behind: BTreeMap::new(),
+            kept_back: HashSet::new(),
             held: HashSet::new(),
             unwritten: VecDeque::new(),
             writing: 0,
@@ -121,14 +140,14 @@ impl Partitions {
         self.closed = true;
     }
 
-    /// A chunk comes in. Whether whoever waits for batches should look again.
-    pub(super) fn add(&mut self, partition: &Arc<str>, chunk: Entry, now: i64) -> bool {
-        self.count_in(&chunk);
+    /// A portion comes in. Whether whoever waits for batches should look again.
+    pub(super) fn add(&mut self, partition: &Arc<str>, portion: Portion, now: i64) -> bool {
+        self.count_in(&portion);
         let before = self.due.first().map(|(at, _)| *at);
         let entry = self.by_name.entry(partition.clone()).or_default();
-        entry.size += size(&self.limits, &chunk.1);
-        entry.records += u64::from(chunk.1.records);
-        entry.waiting.push_back(chunk);
+        entry.size += size(&self.limits, &portion);
+        entry.records += u64::from(portion.records());
+        entry.waiting.push_back(portion);
         self.place(partition, now);
         match (before, self.due.first()) {
             (_, Some((at, _))) if *at <= now => true,
@@ -138,14 +157,27 @@ impl Partitions {
         }
     }
 
-    /// A closed batch is there again, as it was.
-    pub(super) fn restore(&mut self, batch: Batch) {
-        for chunk in batch.chunks.iter() {
-            self.count_in(chunk);
+    /// A closed batch is there again, as it was. They come by number.
+    pub(super) fn restore(&mut self, batch: Batch, now: i64) {
+        for portion in batch.portions.iter() {
+            self.count_in(portion);
         }
         self.next_number = self.next_number.max(batch.row.number.saturating_add(1));
         self.held.insert(batch.row.id);
-        self.ready.push_back(batch);
+        if !self.in_order {
+            self.ready.push_back(batch);
+            return;
+        }
+        let name = batch.row.partition.clone();
+        let partition = self.by_name.entry(name.clone()).or_default();
+        if partition.under_way.is_some() {
+            self.behind.insert(batch.row.number, name.clone());
+            partition.behind.push_back(batch);
+        } else {
+            partition.under_way = Some(batch.row.id);
+            self.ready.push_back(batch);
+        }
+        self.place(&name, now);
     }
 
     /// A batch that was handed out is to be handed out again.
@@ -160,12 +192,40 @@ impl Partitions {
     }
 
     /// A batch is settled. Whether it was held until now.
-    pub(super) fn settled(&mut self, batch: &Batch) -> bool {
+    pub(super) fn settled(&mut self, batch: &Batch, now: i64) -> bool {
         let held = self.held.remove(&batch.row.id);
         if held {
-            self.count_out(&batch.chunks);
+            self.count_out(&batch.portions);
+            self.ended(batch, now);
         }
         held
+    }
+
+    /// The state does not have this batch any more: in order, its partition's next may go.
+    pub(super) fn ended(&mut self, batch: &Batch, now: i64) {
+        let name = &batch.row.partition;
+        let Some(partition) = self.by_name.get_mut(name) else { return };
+        if partition.under_way != Some(batch.row.id) {
+            return;
+        }
+        partition.under_way = None;
+        if let Some(next) = partition.behind.pop_front() {
+            self.behind.remove(&next.row.number);
+            partition.under_way = Some(next.row.id);
+            self.ready.push_back(next);
+        }
+        self.place(name, now);
+    }
+
+    /// The queue was closed before this batch could leave the state: nothing of its partition goes before the next start.
+    pub(super) fn not_ended(&mut self, batch: &Batch, now: i64) {
+        let name = &batch.row.partition;
+        let Some(partition) = self.by_name.get_mut(name) else { return };
+        partition.flush_upto = None;
+        for kept in std::mem::take(&mut partition.behind) {
+            self.behind.remove(&kept.row.number);
+        }
+        self.place(name, now);
     }
 
     /// Everything that waits now is due.
@@ -173,7 +233,7 @@ impl Partitions {
         let names: Vec<_> = self.by_name.keys().cloned().collect();
         for name in names {
             if let Some(partition) = self.by_name.get_mut(&name) {
-                partition.flush_upto = partition.waiting.back().map(|(id, _)| *id);
+                partition.flush_upto = partition.waiting.back().map(|portion| portion.id);
             }
             self.place(&name, now);
         }
@@ -200,33 +260,33 @@ impl Partitions {
                 Some(plan) => Next::Plan(plan),
                 None => Next::Wait(Some(now)),
             },
-            None if self.closed && self.writing == 0 => Next::Ended,
+            None if self.closed && self.writing == 0 && self.kept_back.is_empty() => Next::Ended,
             first => Next::Wait(first.map(|(at, _)| at)),
         }
     }
 
-    /// Takes a partition's oldest chunks up to the limits, whole chunks, at least one.
+    /// Takes a partition's oldest portions up to the limits, whole ones, at least one.
     fn plan(&mut self, name: &Arc<str>, now: i64) -> Option<Plan> {
         let partition = self.by_name.get_mut(name)?;
-        let mut chunks = Vec::new();
+        let mut portions = Vec::new();
         let (mut total, mut records, mut bytes) = (0, 0, 0);
-        while let Some((_, meta)) = partition.waiting.front() {
-            let more = size(&self.limits, meta);
-            let over =
-                total + more > self.limits.max_bytes || records + u64::from(meta.records) > self.limits.max_records;
-            if over && !chunks.is_empty() {
+        while let Some(portion) = partition.waiting.front() {
+            let more = size(&self.limits, portion);
+            let over = total + more > self.limits.max_bytes
+                || records + u64::from(portion.records()) > self.limits.max_records;
+            if over && !portions.is_empty() {
                 break;
             }
             total += more;
-            records += u64::from(meta.records);
-            bytes += meta.body_bytes;
-            chunks.extend(partition.waiting.pop_front());
+            records += u64::from(portion.records());
+            bytes += portion.body_bytes();
+            portions.extend(partition.waiting.pop_front());
         }
         partition.size = partition.size.saturating_sub(total);
         partition.records = partition.records.saturating_sub(records);
         partition.full_at = None;
         partition.busy = true;
-        let (first, last) = (chunks.first()?.0, chunks.last()?.0);
+        let (first, last) = (portions.first()?.id, portions.last()?.id);
         let row = BatchRow {
             id: BatchId(rand::random()),
             output: self.output.clone(),
@@ -238,10 +298,13 @@ impl Partitions {
             bytes,
             closed_ns: now,
         };
+        if self.in_order {
+            partition.under_way = Some(row.id);
+        }
         self.next_number += 1;
         self.writing += 1;
         self.place(name, now);
-        Some(Plan { row, chunks })
+        Some(Plan { row, portions })
     }
 
     /// A plan's batch is recorded: it can be handed out.
@@ -249,7 +312,7 @@ impl Partitions {
         self.writing -= 1;
         self.held.insert(plan.row.id);
         let partition = plan.row.partition.clone();
-        self.ready.push_back(Batch { row: plan.row, chunks: plan.chunks.into(), restored: false });
+        self.ready.push_back(Batch { row: plan.row, portions: plan.portions.into(), restored: false });
         self.idle(&partition, now);
     }
 
@@ -268,48 +331,59 @@ impl Partitions {
         self.place(partition, now);
     }
 
-    /// Takes out the oldest chunks that no worker has in hand until `excess` bytes are gone, or there are no more. Partitions
-    /// that lose chunks are busy until [`Partitions::idle`].
-    pub(super) fn drop_oldest(&mut self, excess: u64, now: i64) -> Vec<Dropped> {
+    /// Takes out the oldest that no worker has in hand until `excess` bytes are gone, or there is no more: what waits, then closed
+    /// batches. Partitions that lose what waits are busy until [`Partitions::idle`], batches that go are under way until
+    /// [`Partitions::ended`].
+    pub(super) fn drop_oldest(&mut self, excess: u64, now: i64) -> Dropped {
         let mut gone = 0;
-        let mut waiting: BTreeMap<Arc<str>, Vec<Entry>> = BTreeMap::new();
+        let mut waiting: BTreeMap<Arc<str>, Vec<Portion>> = BTreeMap::new();
         while gone < excess
             && let Some((_, name)) = self.heads.first().cloned()
             && let Some(partition) = self.by_name.get_mut(&name)
-            && let Some(chunk) = partition.waiting.pop_front()
+            && let Some(portion) = partition.waiting.pop_front()
         {
-            partition.size = partition.size.saturating_sub(size(&self.limits, &chunk.1));
-            partition.records = partition.records.saturating_sub(u64::from(chunk.1.records));
-            gone += disk_bytes(&chunk.1);
-            waiting.entry(name.clone()).or_default().push(chunk);
+            partition.size = partition.size.saturating_sub(size(&self.limits, &portion));
+            partition.records = partition.records.saturating_sub(u64::from(portion.records()));
+            gone += portion.disk_bytes();
+            waiting.entry(name.clone()).or_default().push(portion);
             self.place(&name, now);
         }
-        let mut dropped = Vec::new();
-        for (partition, chunks) in waiting {
-            self.count_out(&chunks);
+        let mut dropped = Dropped::default();
+        for (partition, portions) in waiting {
+            self.count_out(&portions);
             self.by_name.entry(partition.clone()).or_default().busy = true;
             self.place(&partition, now);
-            dropped.push(Dropped::Waiting { partition, chunks });
+            dropped.waiting.push((partition, portions));
         }
         while gone < excess
-            && let Some(batch) = self.ready.pop_front()
+            && let Some(batch) = self.ready.pop_front().or_else(|| self.take_kept_back(now))
         {
-            gone += batch.chunks.iter().map(|(_, meta)| disk_bytes(meta)).sum::<u64>();
+            gone += batch.portions.iter().map(Portion::disk_bytes).sum::<u64>();
             self.held.remove(&batch.row.id);
-            self.count_out(&batch.chunks);
-            dropped.push(Dropped::Batch(batch));
+            self.count_out(&batch.portions);
+            dropped.batches.push(batch);
         }
         dropped
+    }
+
+    /// The oldest closed batch that an earlier one of its partition keeps back.
+    fn take_kept_back(&mut self, now: i64) -> Option<Batch> {
+        let (_, name) = self.behind.pop_first()?;
+        let batch = self.by_name.get_mut(&name)?.behind.pop_front();
+        self.place(&name, now);
+        batch
     }
 
     /// Puts a partition where it now belongs in the orders of due times and of oldest chunks.
     fn place(&mut self, name: &Arc<str>, now: i64) {
         let Some(partition) = self.by_name.get_mut(name) else { return };
-        let place = match partition.waiting.front() {
-            Some((first, oldest)) if !partition.busy => {
+        let head = partition.waiting.front().map(|portion| (portion.id, portion.meta.arrival_ns));
+        let flushed = head.is_some_and(|(head, _)| partition.flush_upto.is_some_and(|upto| head <= upto));
+        let placed = match head {
+            Some((head, arrival_ns)) if !partition.busy => {
                 let full = partition.size >= self.limits.max_bytes || partition.records >= self.limits.max_records;
-                let aged = oldest.arrival_ns.saturating_add(nanos(self.limits.max_age));
-                let due = if partition.flush_upto.is_some_and(|upto| *first <= upto) {
+                let aged = arrival_ns.saturating_add(nanos(self.limits.max_age));
+                let due = if flushed {
                     AT_ONCE
                 } else if full {
                     aged.min(*partition.full_at.get_or_insert(now))
@@ -317,51 +391,60 @@ impl Partitions {
                     // Never the mark of a flush.
                     aged.max(AT_ONCE + 1)
                 };
-                Some((due, *first))
+                Some(Placed { due: partition.under_way.is_none().then_some(due), head })
             }
             _ => None,
         };
-        let gone = place.is_none() && !partition.busy && partition.waiting.is_empty();
-        let old = std::mem::replace(&mut partition.placed, place);
-        if gone {
+        let old = std::mem::replace(&mut partition.placed, placed);
+        if partition.under_way.is_some() && (flushed || !partition.behind.is_empty()) {
+            self.kept_back.insert(name.clone());
+        } else if self.in_order {
+            self.kept_back.remove(name);
+        }
+        if head.is_none() && !partition.busy && partition.under_way.is_none() {
             self.by_name.remove(name);
         }
-        if old == place {
+        if old == placed {
             return;
         }
-        if let Some((due, head)) = old {
-            self.due.remove(&(due, name.clone()));
+        if let Some(Placed { due, head }) = old {
             self.heads.remove(&(head, name.clone()));
+            if let Some(due) = due {
+                self.due.remove(&(due, name.clone()));
+            }
         }
-        if let Some((due, head)) = place {
-            self.due.insert((due, name.clone()));
+        if let Some(Placed { due, head }) = placed {
             self.heads.insert((head, name.clone()));
+            if let Some(due) = due {
+                self.due.insert((due, name.clone()));
+            }
         }
     }
 
-    fn count_in(&mut self, (_, meta): &Entry) {
-        self.bytes += disk_bytes(meta);
-        self.records += u64::from(meta.records);
-        *self.arrivals.entry(meta.arrival_ns).or_default() += 1;
+    fn count_in(&mut self, portion: &Portion) {
+        self.bytes += portion.disk_bytes();
+        self.records += u64::from(portion.records());
+        *self.arrivals.entry(portion.meta.arrival_ns).or_default() += 1;
     }
 
-    fn count_out(&mut self, chunks: &[Entry]) {
-        for (_, meta) in chunks {
-            self.bytes = self.bytes.saturating_sub(disk_bytes(meta));
-            self.records = self.records.saturating_sub(u64::from(meta.records));
-            if let Some(count) = self.arrivals.get_mut(&meta.arrival_ns) {
+    fn count_out(&mut self, portions: &[Portion]) {
+        for portion in portions {
+            self.bytes = self.bytes.saturating_sub(portion.disk_bytes());
+            self.records = self.records.saturating_sub(u64::from(portion.records()));
+            let arrival_ns = portion.meta.arrival_ns;
+            if let Some(count) = self.arrivals.get_mut(&arrival_ns) {
                 *count -= 1;
                 if *count == 0 {
-                    self.arrivals.remove(&meta.arrival_ns);
+                    self.arrivals.remove(&arrival_ns);
                 }
             }
         }
     }
 }
 
-/// A chunk's size as the limits count it.
-fn size(limits: &BatchLimits, meta: &ChunkMeta) -> u64 {
-    meta.body_bytes + u64::from(limits.record_overhead) * u64::from(meta.records)
+/// A portion's size as the limits count it.
+fn size(limits: &BatchLimits, portion: &Portion) -> u64 {
+    portion.body_bytes() + u64::from(limits.record_overhead) * u64::from(portion.records())
 }
 
 pub(super) fn nanos(duration: Duration) -> i64 {

@@ -3,14 +3,23 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::partitions::Entry;
+use super::overflow::CURSORS_AT_ONCE;
 use super::{Batch, Ledger, Queue, QueueOptions};
 use crate::journal::Recovery;
-use crate::record::{ChunkId, Position};
+use crate::record::{ChunkId, Portion, Position};
 use crate::state::{BatchRow, Loaded, StateError};
 
-/// The batches of each output and partition, by their first chunk, and the chunks that were found of each.
-type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Entry>)>>;
+/// The batches of each output and partition, by their first chunk, and the portions that were found of each.
+type Batches = HashMap<(Arc<str>, Arc<str>), BTreeMap<ChunkId, (BatchRow, Vec<Portion>)>>;
+
+/// Up to where a partition of an output is settled, or in batches.
+struct Cursor {
+    upto: ChunkId,
+    /// Something of the partition is in the journal, or in a batch.
+    needed: bool,
+}
+
+type Cursors = HashMap<(Arc<str>, Arc<str>), Cursor>;
 
 /// What is held for an output that is not configured.
 #[derive(Default)]
@@ -33,7 +42,8 @@ pub(super) fn restore(
         shared.keeper.raise_ids_above(known);
     }
     let next_numbers: HashMap<_, _> = next_numbers.into_iter().collect();
-    let cursors: HashMap<_, _> = cursors.into_iter().map(|(output, part, upto)| ((output, part), upto)).collect();
+    let cursor = |(output, partition, upto)| ((output, partition), Cursor { upto, needed: false });
+    let mut cursors: Cursors = cursors.into_iter().map(cursor).collect();
     let mut batches = Batches::new();
     for row in rows {
         let of = (row.output.clone(), row.partition.clone());
@@ -54,27 +64,33 @@ pub(super) fn restore(
     let now = shared.now();
     for (id, meta) in &recovery.chunks {
         let mut needed = 0;
-        for route in &meta.routes {
+        for (route, portion) in Portion::each(*id, meta) {
             let of = (route.output.clone(), route.partition.clone());
             let queue = by_output.get(&route.output);
+            let cursor = cursors.get_mut(&of);
+            let settled = cursor.is_some_and(|cursor| {
+                cursor.needed = true;
+                *id <= cursor.upto
+            });
+            let (records, bytes) = (u64::from(portion.records()), portion.disk_bytes());
             let batch = batches.get_mut(&of).and_then(|of| of.range_mut(..=*id).next_back().map(|(_, batch)| batch));
-            if let Some((_, chunks)) = batch.filter(|(row, _)| *id <= row.last) {
-                chunks.push((*id, meta.clone()));
-            } else if cursors.get(&of).is_some_and(|upto| id <= upto) {
+            if let Some((_, portions)) = batch.filter(|(row, _)| *id <= row.last) {
+                portions.push(portion);
+            } else if settled {
                 continue;
             } else if let Some(queue) = queue {
-                queue.inner.lock().add(&route.partition, (*id, meta.clone()), now);
+                queue.inner.lock().add(&route.partition, portion, now);
             }
             needed += 1;
             if queue.is_none() {
                 let held = orphaned.entry(route.output.clone()).or_default();
-                held.records += u64::from(meta.records);
-                held.bytes += super::disk_bytes(meta);
+                held.records += records;
+                held.bytes += bytes;
             }
         }
         if needed == 0 {
             // What settled it also kept its positions, unless a later chunk has them; since then they may have been forgotten.
-            free.push((*id, meta.clone()));
+            free.push(Portion::whole(*id, meta.clone()));
         } else {
             shared.need(*id, needed);
             shared.note_positions(*id, meta);
@@ -89,7 +105,15 @@ pub(super) fn restore(
             "records are kept for an output that is not configured; configure an output of this name to deliver them"
         );
     }
+    for of in batches.keys() {
+        if let Some(cursor) = cursors.get_mut(of) {
+            cursor.needed = true;
+        }
+    }
     restore_batches(batches, &by_output, ledger)?;
+    if recovery.quarantined.is_empty() {
+        forget_cursors(cursors, ledger);
+    }
     let positions = newest(positions.into_iter().chain(in_journal));
     shared.give_up(free);
     for queue in &queues {
@@ -98,14 +122,14 @@ pub(super) fn restore(
     Ok((queues, positions))
 }
 
-/// Batches are there again in the order of their closing, with the chunks that are left of them.
+/// Batches are there again in the order of their closing, with what is left of them.
 fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledger: &Ledger) -> Result<(), StateError> {
     let mut all: Vec<_> = batches.into_values().flat_map(BTreeMap::into_values).collect();
     all.sort_by_key(|(row, _)| row.number);
-    for (mut row, chunks) in all {
+    for (mut row, portions) in all {
         let Some(queue) = by_output.get(&row.output) else { continue };
-        let records = chunks.iter().map(|(_, meta)| u64::from(meta.records)).sum();
-        if chunks.is_empty() {
+        let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
+        if portions.is_empty() {
             tracing::error!(
                 output = %row.output, batch = %row.id, records = row.records,
                 "no chunk of a closed batch is in the journal any more (see quarantine); it is given up"
@@ -119,11 +143,30 @@ fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledg
                 "a closed batch has lost chunks in the journal (see quarantine); the rest is delivered"
             );
             row.records = records;
-            row.bytes = chunks.iter().map(|(_, meta)| meta.body_bytes).sum();
+            row.bytes = portions.iter().map(Portion::body_bytes).sum();
         }
-        queue.inner.lock().restore(Batch { row, chunks: chunks.into(), restored: true });
+        let now = ledger.shared.now();
+        queue.inner.lock().restore(Batch { row, portions: portions.into(), restored: true }, now);
     }
     Ok(())
+}
+
+/// Cursors that no chunk in the journal is held against any more: where records are kept apart by fields, partitions come and go without end. What
+/// comes later has higher ids, so it makes no difference whether there is a cursor; only what is found again may need it. So this
+/// is done where every chunk that is on the disk was found.
+fn forget_cursors(cursors: Cursors, ledger: &Ledger) {
+    let mut of_outputs: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+    for ((output, partition), _) in cursors.into_iter().filter(|(_, cursor)| !cursor.needed) {
+        of_outputs.entry(output).or_default().push(partition);
+    }
+    for (output, partitions) in of_outputs {
+        for some in partitions.chunks(CURSORS_AT_ONCE) {
+            if let Err(error) = ledger.shared.state.forget_cursors(&output, some) {
+                tracing::warn!(%output, %error, "cursors of partitions that are gone could not be removed; it is tried at the next start");
+                return;
+            }
+        }
+    }
 }
 
 /// For each source and key the position of the highest chunk.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI64;
 use super::ledger::{Keeper, lock};
 use super::*;
 use crate::journal::Recovery;
-use crate::record::{BodyKind, PartitionKey, Route};
+use crate::record::{BodyKind, Part, PartitionKey, RecordSet, Route};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -93,7 +93,8 @@ impl Bench {
     }
     fn meta(&self, routes: &[(&str, &str)], bytes: u64, records: u32) -> ChunkMeta {
         let now = self.now();
-        let routes = routes.iter().map(|(o, p)| Route { output: (*o).into(), partition: (*p).into() }).collect();
+        let route = |(o, p): &(&str, &str)| Route { output: (*o).into(), partition: (*p).into(), part: None };
+        let routes = routes.iter().map(route).collect();
         ChunkMeta {
             kind: BodyKind::Text,
             tag: "t".into(),
@@ -106,6 +107,21 @@ impl Bench {
             body_bytes: bytes,
         }
     }
+    /// A chunk of `records` records of 10 bytes, of which each of these takes some.
+    fn share(&mut self, id: u64, records: u32, routes: &[(&str, &str, &[u32])]) {
+        let to: Vec<_> = routes.iter().map(|(output, partition, _)| (*output, *partition)).collect();
+        let mut meta = self.meta(&to, 10 * u64::from(records), records);
+        for (route, (.., numbers)) in meta.routes.iter_mut().zip(routes) {
+            route.part = RecordSet::of(numbers.iter().copied()).map(|records| Part {
+                body_bytes: 10 * u64::from(records.count()),
+                records,
+                first_ns: meta.first_ns,
+                last_ns: meta.last_ns,
+                crc: 0,
+            });
+        }
+        self.commit(id, meta);
+    }
     fn released(&self) -> Vec<u64> {
         lock(&self.journal.0).clone()
     }
@@ -115,7 +131,7 @@ impl Bench {
 }
 
 fn ids(batch: &Batch) -> Vec<u64> {
-    batch.chunks.iter().map(|(id, _)| id.0).collect()
+    batch.portions.iter().map(|portion| portion.id.0).collect()
 }
 
 /// Batches until the first that is not there at once.
@@ -125,6 +141,17 @@ async fn ready(queue: &Queue) -> Vec<Batch> {
         all.push(queue.next_batch().await.unwrap());
     }
     all
+}
+
+/// Partition and chunks of the batches that are there at once.
+async fn ready_of(queue: &Queue) -> (Vec<Batch>, Vec<(String, Vec<u64>)>) {
+    let batches = ready(queue).await;
+    let told = batches.iter().map(|batch| (batch.row.partition.to_string(), ids(batch))).collect();
+    (batches, told)
+}
+
+fn told(expected: &[(&str, &[u64])]) -> Vec<(String, Vec<u64>)> {
+    expected.iter().map(|(partition, ids)| ((*partition).to_owned(), ids.to_vec())).collect()
 }
 
 /// What a worker would get now; taken only if it is nothing.
@@ -137,7 +164,7 @@ fn peek(queue: &Queue) -> partitions::Next {
             partitions::Next::Batch(batch)
         }
         partitions::Next::Plan(plan) => {
-            let copy = partitions::Plan { row: plan.row.clone(), chunks: plan.chunks.clone() };
+            let copy = partitions::Plan { row: plan.row.clone(), portions: plan.portions.clone() };
             books.not_written(plan, Duration::ZERO);
             partitions::Next::Plan(copy)
         }
@@ -391,7 +418,7 @@ async fn records_of_an_output_that_is_not_configured_are_kept_until_it_is() {
 async fn a_full_queue_blocks_until_something_is_settled() {
     let mut bench = Bench::new();
     let meta = bench.meta(&[("a", "")], 100, 1);
-    let size = disk_bytes(&meta);
+    let size = meta.disk_bytes(None);
     let queue = bench.queue(QueueOptions { max_bytes: Some(2 * size), ..options("a") });
     assert_eq!(queue.admit(size, 1), Admission::Granted);
     assert_eq!(queue.admit(size, 1), Admission::Granted);
@@ -458,7 +485,7 @@ async fn drop_newest_refuses_and_counts() {
 async fn drop_oldest_drops_waiting_chunks_then_closed_batches_but_none_in_hand() {
     let mut bench = Bench::new();
     let meta = bench.meta(&[("a", "")], 100, 3);
-    let size = disk_bytes(&meta);
+    let size = meta.disk_bytes(None);
     let queue =
         bench.queue(QueueOptions { max_bytes: Some(4 * size), when_full: WhenFull::DropOldest, ..options("a") });
     for id in 1..=2 {
@@ -567,22 +594,351 @@ async fn a_worker_that_goes_away_while_it_waits_leaves_its_wake_up_to_another() 
     }
 }
 
-#[test]
-fn a_partition_is_the_tag_where_tags_are_kept_apart_and_never_too_long() {
-    let bench = Bench::new();
-    let apart = bench.queue(options("a"));
-    let together = bench.queue(QueueOptions { partition_by: vec![], ..options("b") });
-    let tag: Arc<str> = "app.web".into();
-    assert_eq!(apart.partition_of(&tag), tag);
-    assert_eq!(&*together.partition_of(&tag), "");
-    let (long, longer): (Arc<str>, Arc<str>) = ("é".repeat(600).into(), "é".repeat(601).into());
-    assert!(apart.partition_of(&long).len() <= 512);
-    assert_ne!(apart.partition_of(&long), apart.partition_of(&longer));
-    assert_eq!(apart.partition_of(&long), apart.partition_of(&long));
+#[tokio::test]
+async fn a_chunk_that_is_shared_out_is_counted_by_portion_and_kept_until_the_last_is_settled() {
+    let mut bench = Bench::new();
+    let queues = bench.queues(vec![options("a"), options("b")]);
+    bench.share(1, 5, &[("a", "x", &[0, 2, 4]), ("a", "y", &[1, 3]), ("b", "", &[])]);
+    assert_eq!(queues.iter().map(Queue::records).collect::<Vec<_>>(), [5, 5]);
+    assert!(bench.counted(r#"wharf_durable_records_total{output="a"} 5"#));
+    assert!(bench.counted(r#"wharf_durable_bytes_total{output="b"} 50"#));
+    queues.iter().for_each(Queue::flush);
+    let (of_a, told_a) = ready_of(&queues[0]).await;
+    assert_eq!(told_a, told(&[("x", &[1]), ("y", &[1])]));
+    assert_eq!((of_a[0].row.records, of_a[0].row.bytes, of_a[1].row.records, of_a[1].row.bytes), (3, 30, 2, 20));
+    let of_b = ready(&queues[1]).await;
+    for (queue, batch, left) in [(0, &of_a[1], 3), (1, &of_b[0], 0), (0, &of_a[0], 0)] {
+        assert_eq!(bench.released(), [] as [u64; 0]);
+        queues[queue].settle(batch).unwrap();
+        assert_eq!(queues[queue].records(), left);
+    }
+    assert_eq!(bench.released(), [1]);
+    assert!(queues.iter().all(|queue| (queue.bytes(), queue.oldest_arrival_ns()) == (0, None)));
+}
+
+#[tokio::test]
+async fn after_a_restart_only_the_portions_that_were_not_settled_are_there() {
+    let mut bench = Bench::new();
+    let queue =
+        bench.queue(QueueOptions { limits: BatchLimits { max_bytes: 30, ..options("a").limits }, ..options("a") });
+    // x is closed and settled, y is closed, z waits.
+    bench.share(1, 8, &[("a", "x", &[0, 1, 2]), ("a", "y", &[3, 4, 6]), ("a", "z", &[5, 7])]);
+    let (batches, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("x", &[1]), ("y", &[1])]));
+    queue.settle(&batches[0]).unwrap();
+    drop(queue);
+
+    let mut bench = bench.again();
+    let queue = bench.queue(options("a"));
+    assert_eq!(queue.records(), 5);
+    bench.share(2, 3, &[("a", "x", &[0]), ("a", "z", &[1, 2])]);
+    queue.flush();
+    let (again, found) = ready_of(&queue).await;
+    // The closed one first.
+    assert_eq!(found, told(&[("y", &[1]), ("x", &[2]), ("z", &[1, 2])]));
+    assert_eq!(again[0].row, batches[1].row);
+    assert_eq!(again[0].portions, batches[1].portions);
+    assert_eq!(again[2].row.records, 4);
+    assert_eq!(bench.released(), [] as [u64; 0]);
+    for batch in [&again[0], &again[2]] {
+        queue.settle(batch).unwrap();
+    }
+    assert_eq!(bench.released(), [1]);
+}
+
+#[tokio::test]
+async fn a_position_is_in_the_state_as_soon_as_one_portion_is_settled_and_its_chunk_stays() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(options("a"));
+    let at = Position { source: "app".into(), key: "f".into(), value: "10".into() };
+    let mut meta = bench.meta(&[("a", "x"), ("a", "y")], 40, 4);
+    meta.positions.push(at.clone());
+    bench.commit(2, meta);
+    queue.flush();
+    let batches = ready(&queue).await;
+    queue.settle(&batches[0]).unwrap();
+    assert_eq!(bench.ledger.shared.state.load().unwrap().positions, [(at, ChunkId(2))]);
+    assert_eq!(bench.released(), [] as [u64; 0]);
+    queue.settle(&batches[1]).unwrap();
+    assert_eq!(bench.released(), [2]);
+}
+
+#[tokio::test]
+async fn drop_oldest_drops_portions_and_the_others_of_their_chunk_stay() {
+    let mut bench = Bench::new();
+    let dropping =
+        |max_bytes| QueueOptions { max_bytes: Some(max_bytes), when_full: WhenFull::DropOldest, ..options("a") };
+    let queue = bench.queue(dropping(100_000));
+    bench.share(1, 6, &[("a", "x", &[0, 1, 2, 3]), ("a", "y", &[4, 5])]);
+    bench.share(2, 2, &[("a", "x", &[0]), ("a", "y", &[1])]);
+    // Room for all but the oldest portion.
+    let (bytes, oldest) = (queue.bytes(), Portion::each(ChunkId(1), &bench.chunks[0].1).next().unwrap().1.disk_bytes());
+    while queue.admit(100_000 - bytes + oldest, 1) != Admission::Granted {
+        queue.room().await;
+    }
+    assert_eq!((queue.records(), queue.bytes()), (4, bytes - oldest));
+    queue.flush();
+    // The partition that lost something is there again once that is on the disk.
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        found.push(queue.next_batch().await.unwrap());
+    }
+    found.sort_by(|a, b| a.row.partition.cmp(&b.row.partition));
+    let told: Vec<_> = found.iter().map(|batch| (&*batch.row.partition, ids(batch), batch.row.records)).collect();
+    assert_eq!(told, [("x", vec![2], 1), ("y", vec![1, 2], 3)]);
+    assert!(bench.counted(r#"wharf_dropped_records_total{output="a",reason="queue_full_drop_oldest"} 4"#));
+    drop(queue);
+    let bench = bench.again();
+    assert_eq!(bench.queue(options("a")).records(), 4);
+}
+
+#[tokio::test]
+async fn many_partitions_of_one_chunk_are_dropped_and_stay_dropped() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(QueueOptions { max_bytes: Some(1 << 20), when_full: WhenFull::DropOldest, ..options("a") });
+    let partitions: Vec<_> = (0..600).map(|n| (n.to_string(), [n])).collect();
+    let routes: Vec<_> = partitions.iter().map(|(name, of)| ("a", name.as_str(), of.as_slice())).collect();
+    bench.share(1, 600, &routes);
+    while queue.admit(1 << 20, 1) != Admission::Granted {
+        queue.room().await;
+    }
+    while bench.released() != [1] {
+        tokio::task::yield_now().await;
+    }
+    lock(&bench.journal.0).clear();
+    drop(queue);
+    let bench = bench.again();
+    let queue = bench.queue(options("a"));
+    assert!(queue.is_empty());
+    assert_eq!(bench.released(), [1]);
+}
+
+#[tokio::test]
+async fn cursors_of_partitions_that_are_gone_are_forgotten_and_those_of_found_chunks_kept() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(options("a"));
+    for (id, partition) in [(1, "gone"), (2, "found again"), (3, "in a batch")] {
+        bench.put(id, partition, 100, 1);
+    }
+    let batches = ready(&queue).await;
+    queue.settle(&batches[0]).unwrap();
+    queue.settle(&batches[1]).unwrap();
+    drop(queue);
+    // A crash before the journal had given the second one's place to something else.
+    lock(&bench.journal.0).retain(|id| *id != 2);
+
+    let mut bench = bench.again();
+    let queue = bench.queue(options("a"));
+    let cursors = |bench: &Bench| {
+        let cursors = bench.ledger.shared.state.load().unwrap().cursors;
+        cursors.into_iter().map(|(_, partition, upto)| (partition.to_string(), upto.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(cursors(&bench), [("found again".to_owned(), 2), ("in a batch".to_owned(), 3)]);
+    assert_eq!(queue.records(), 1);
+    assert_eq!(bench.released(), [2]);
+    bench.put(4, "gone", 100, 1);
+    let (batches, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("in a batch", &[3]), ("gone", &[4])]));
+    queue.settle(&batches[0]).unwrap();
+    queue.settle(&batches[1]).unwrap();
+    drop(queue);
+    let bench = bench.again();
+    assert!(bench.queue(options("a")).is_empty());
+    assert_eq!(cursors(&bench), []);
+}
+
+#[tokio::test]
+async fn cursors_are_kept_where_the_journal_was_damaged() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(options("a"));
+    bench.put(1, "x", 100, 1);
+    let batch = queue.next_batch().await.unwrap();
+    queue.settle(&batch).unwrap();
+    drop(queue);
+    let bench = bench.again();
+    let damaged = crate::journal::Quarantined { id: None, meta: None, file: "f".into(), reason: String::new() };
+    let recovery = Recovery { quarantined: vec![damaged], ..Recovery::default() };
+    bench.ledger.restore(&recovery, vec![options("a")]).unwrap();
+    assert_eq!(bench.ledger.shared.state.load().unwrap().cursors.len(), 1);
+}
+
+fn in_order(output: &str) -> QueueOptions {
+    QueueOptions { in_order: true, ..options(output) }
+}
+
+#[tokio::test]
+async fn in_order_a_partitions_next_batch_comes_when_the_one_before_is_settled() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(in_order("a"));
+    for (id, partition) in [(1, "x"), (2, "x"), (3, "y"), (4, "x")] {
+        bench.put(id, partition, 100, 1);
+    }
+    let (first, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("x", &[1]), ("y", &[3])]));
+    queue.settle(&first[1]).unwrap();
+    assert_eq!(ready_of(&queue).await.1, told(&[]));
+    // Given back, it is the same that comes again.
+    queue.give_back(first[0].clone());
+    let (again, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("x", &[1])]));
+    queue.settle(&again[0]).unwrap();
+    let (second, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("x", &[2])]));
+    queue.settle(&second[0]).unwrap();
+    assert_eq!(ready_of(&queue).await.1, told(&[("x", &[4])]));
+}
+
+#[tokio::test]
+async fn in_order_what_waits_behind_a_batch_is_closed_only_when_it_can_go() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(in_order("a"));
+    bench.put(1, "x", 100, 1);
+    let first = ready(&queue).await;
+    bench.put(2, "x", 100, 1);
+    bench.put(3, "x", 60, 1);
+    assert_eq!(ready_of(&queue).await.1, told(&[]));
+    assert_eq!(bench.ledger.shared.state.load().unwrap().batches.len(), 1);
+    queue.settle(&first[0]).unwrap();
+    let (second, found) = ready_of(&queue).await;
+    assert_eq!(found, told(&[("x", &[2])]));
+    queue.settle(&second[0]).unwrap();
+    // Not full: its time has to come, as ever.
+    assert_eq!(ready_of(&queue).await.1, told(&[]));
+    bench.later(10);
+    assert_eq!(ready_of(&queue).await.1, told(&[("x", &[3])]));
+}
+
+#[tokio::test]
+async fn in_order_a_worker_that_waits_is_woken_when_a_batch_is_settled() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(in_order("a"));
+    bench.put(1, "x", 100, 1);
+    bench.put(2, "x", 100, 1);
+    let first = queue.next_batch().await.unwrap();
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.next_batch().await }
+    });
+    tokio::task::yield_now().await;
+    queue.settle(&first).unwrap();
+    assert_eq!(ids(&waiting.await.unwrap().unwrap()), [2]);
+}
+
+#[tokio::test]
+async fn in_order_restored_batches_of_a_partition_come_one_after_the_other() {
+    let mut bench = Bench::new();
+    // Closed side by side, before anybody wanted them in order.
+    let queue = bench.queue(options("a"));
+    for (id, partition) in [(1, "x"), (2, "y"), (3, "x"), (4, "x")] {
+        bench.put(id, partition, 100, 1);
+    }
+    assert_eq!(ready(&queue).await.len(), 4);
+    bench.put(5, "x", 10, 1);
+    drop(queue);
+
+    let mut bench = bench.again();
+    let queue = bench.queue(in_order("a"));
+    assert_eq!(queue.records(), 5);
+    bench.put(6, "x", 100, 1);
+    let mut order = Vec::new();
+    loop {
+        let (batches, found) = ready_of(&queue).await;
+        let Some(batch) = batches.first() else { break };
+        assert_eq!(found.iter().filter(|(partition, _)| partition == "x").count(), 1, "{found:?}");
+        order.extend(ids(batch));
+        queue.settle(batch).unwrap();
+        for other in &batches[1..] {
+            queue.give_back(other.clone());
+        }
+    }
+    assert_eq!(order.iter().filter(|id| **id != 2).collect::<Vec<_>>(), [&1, &3, &4, &5, &6]);
+    assert!(queue.is_empty());
+}
+
+#[tokio::test]
+async fn in_order_a_flush_hands_everything_out_one_after_the_other_and_then_ends() {
+    let mut bench = Bench::new();
+    let queue = bench.queue(in_order("a"));
+    for id in 1..=3 {
+        bench.put(id, "x", 60, 1);
+    }
+    bench.put(4, "y", 10, 1);
+    queue.flush();
+    queue.close();
+    // Too late: it is not waited for.
+    bench.put(5, "y", 10, 1);
+    let other = tokio::spawn({
+        let queue = queue.clone();
+        async move {
+            let mut had = Vec::new();
+            while let Some(batch) = queue.next_batch().await {
+                had.extend(ids(&batch));
+                tokio::task::yield_now().await;
+                queue.settle(&batch).unwrap();
+            }
+            had
+        }
+    });
+    let mut had = Vec::new();
+    while let Some(batch) = queue.next_batch().await {
+        had.extend(ids(&batch));
+        tokio::task::yield_now().await;
+        queue.settle(&batch).unwrap();
+    }
+    had.extend(other.await.unwrap());
+    had.sort_unstable();
+    assert_eq!(had.iter().filter(|id| **id != 5).collect::<Vec<_>>(), [&1, &2, &3, &4]);
+}
+
+#[tokio::test]
+async fn in_order_drop_oldest_drops_what_is_kept_back_and_the_rest_goes_on() {
+    let mut bench = Bench::new();
+    let size = bench.meta(&[("a", "")], 100, 1).disk_bytes(None);
+    let before = bench.queue(options("a"));
+    for id in 1..=3 {
+        bench.put(id, "x", 100, 1);
+    }
+    assert_eq!(ready(&before).await.len(), 3);
+    bench.put(4, "x", 100, 1);
+    bench.put(5, "x", 100, 1);
+    drop(before);
+
+    let bench = bench.again();
+    let queue =
+        bench.queue(QueueOptions { max_bytes: Some(5 * size), when_full: WhenFull::DropOldest, ..in_order("a") });
+    let in_hand = queue.next_batch().await.unwrap();
+    assert_eq!(ids(&in_hand), [1]);
+    // 4 and 5 wait, 2 and 3 are closed and kept back.
+    for (more, gone) in [(2, vec![4, 5]), (1, vec![2, 4, 5])] {
+        while queue.admit(more * size, 1) != Admission::Granted {
+            queue.room().await;
+        }
+        let released = || bench.released().into_iter().collect::<BTreeSet<_>>();
+        while released() != gone.iter().copied().collect() {
+            tokio::task::yield_now().await;
+        }
+    }
+    queue.settle(&in_hand).unwrap();
+    let next = queue.next_batch().await.unwrap();
+    assert_eq!(ids(&next), [3]);
+    queue.give_back(next);
+    // Nobody has it in hand: it goes, too.
+    queue.withdraw(3 * size);
+    while queue.admit(5 * size, 1) != Admission::Granted {
+        queue.room().await;
+    }
+    while bench.released().len() < 5 {
+        tokio::task::yield_now().await;
+    }
+    assert!(queue.is_empty());
+    queue.flush();
+    queue.close();
+    assert!(queue.next_batch().await.is_none());
 }
 
 #[derive(Debug, Clone)]
 enum Op {
+    /// A chunk with a record for each partition whose bit is set.
     Put(u8, u8),
     Take,
     Settle(u8),
@@ -594,7 +950,7 @@ enum Op {
 fn op() -> impl proptest::strategy::Strategy<Value = Op> {
     use proptest::prelude::*;
     prop_oneof![
-        6 => (0u8..3, 1u8..150).prop_map(|(p, n)| Op::Put(p, n)),
+        6 => (1u8..8, 1u8..150).prop_map(|(partitions, n)| Op::Put(partitions, n)),
         4 => Just(Op::Take),
         3 => any::<u8>().prop_map(Op::Settle),
         1 => any::<u8>().prop_map(Op::GiveBack),
@@ -603,44 +959,84 @@ fn op() -> impl proptest::strategy::Strategy<Value = Op> {
     ]
 }
 
-/// Takes batches until there is none at once, and notes what must hold of each.
-async fn take(queue: &Queue, closed: &mut std::collections::HashMap<u64, Vec<u64>>) -> Option<Batch> {
+/// Of each batch by number: its partition and chunks when it was first seen.
+type Closed = std::collections::BTreeMap<u64, (Arc<str>, Vec<u64>)>;
+
+/// Takes a batch where there is one at once, and notes what must hold of each.
+async fn take(queue: &Queue, closed: &mut Closed) -> Option<Batch> {
     if matches!(peek(queue), partitions::Next::Wait(_)) {
         return None;
     }
     let batch = queue.next_batch().await.unwrap();
     let chunks = ids(&batch);
     assert!(chunks.is_sorted());
-    let known = closed.entry(batch.row.number).or_insert_with(|| chunks.clone());
-    assert_eq!(*known, chunks, "a batch has changed");
+    let records: u64 = batch.portions.iter().map(|portion| u64::from(portion.records())).sum();
+    assert_eq!((batch.row.records, chunks.len() as u64), (records, records), "each portion has one record");
+    let seen = (batch.row.partition.clone(), chunks);
+    let known = closed.entry(batch.row.number).or_insert_with(|| seen.clone());
+    assert_eq!(*known, seen, "a batch has changed");
     Some(batch)
 }
 
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig { cases: 24, ..Default::default() })]
+impl Bench {
+    /// Of a chunk each partition gets one record, of `bytes` bytes.
+    fn put_each(&mut self, id: u64, partitions: &[&str], bytes: u64) {
+        let to: Vec<_> = partitions.iter().map(|partition| ("a", *partition)).collect();
+        let mut meta = self.meta(&to, bytes * to.len() as u64, to.len() as u32);
+        for (number, route) in (0..).zip(&mut meta.routes).filter(|_| to.len() > 1) {
+            let records = RecordSet::of([number]).unwrap();
+            let now = meta.arrival_ns;
+            route.part = Some(Part { records, body_bytes: bytes, first_ns: now, last_ns: now, crc: 0 });
+        }
+        self.commit(id, meta);
+    }
+}
 
-    /// The model: every chunk is settled once, with the batch that it was first in; those of a partition in order.
+/// What was settled: partitions and chunks.
+fn note(settled: &mut Vec<(String, u64)>, batch: &Batch) {
+    settled.extend(ids(batch).into_iter().map(|id| (batch.row.partition.to_string(), id)));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 32, ..Default::default() })]
+
+    /// The model: every portion is settled once, with the batch that it was first in; those of a partition were closed in order. Where
+    /// batches go in order, no two of a partition are in hand, and portions are settled in order, too. A chunk is released when, and
+    /// only when, all its portions are settled.
     #[test]
-    fn whatever_happens_each_chunk_is_settled_once_and_partitions_keep_their_order(
+    fn whatever_happens_each_portion_is_settled_once_and_partitions_keep_their_order(
         ops in proptest::collection::vec(op(), 1..60),
+        in_order in proptest::prelude::any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
+            let wanted = || QueueOptions { in_order, ..options("a") };
             let mut bench = Bench::new();
-            let mut queue = bench.queue(options("a"));
-            let (mut put, mut settled, mut closed) = (0, Vec::new(), std::collections::HashMap::new());
+            let mut queue = bench.queue(wanted());
+            let (mut chunks, mut put, mut settled) = (0, Vec::new(), Vec::new());
+            let mut closed = Closed::new();
             let mut in_hand: Vec<Batch> = Vec::new();
+            let mut released = BTreeSet::new();
             for op in ops {
                 match op {
-                    Op::Put(partition, bytes) => {
-                        put += 1;
-                        bench.put(put, &partition.to_string(), u64::from(bytes), 1);
+                    Op::Put(wanted, bytes) => {
+                        chunks += 1;
+                        let names = ["x", "y", "z"];
+                        let of: Vec<_> = (0..3).filter(|n| wanted & (1 << n) != 0).map(|n: usize| names[n]).collect();
+                        bench.put_each(chunks, &of, u64::from(bytes));
+                        put.extend(of.into_iter().map(|partition| (partition.to_owned(), chunks)));
                     }
-                    Op::Take => in_hand.extend(take(&queue, &mut closed).await),
+                    Op::Take => {
+                        let taken = take(&queue, &mut closed).await;
+                        if in_order && let Some(taken) = &taken {
+                            assert!(in_hand.iter().all(|batch| batch.row.partition != taken.row.partition));
+                        }
+                        in_hand.extend(taken);
+                    }
                     Op::Settle(n) if !in_hand.is_empty() => {
                         let batch = in_hand.remove(usize::from(n) % in_hand.len());
                         queue.settle(&batch).unwrap();
-                        settled.extend(ids(&batch));
+                        note(&mut settled, &batch);
                     }
                     Op::GiveBack(n) if !in_hand.is_empty() => {
                         queue.give_back(in_hand.remove(usize::from(n) % in_hand.len()));
@@ -650,11 +1046,15 @@ proptest::proptest! {
                     Op::Restart => {
                         in_hand.clear();
                         drop(queue);
+                        released.extend(bench.released());
                         bench = bench.again();
-                        queue = bench.queue(options("a"));
+                        queue = bench.queue(wanted());
                     }
                 }
-                assert_eq!(queue.records(), put - settled.len() as u64);
+                assert_eq!(queue.records(), (put.len() - settled.len()) as u64);
+                let gone: BTreeSet<u64> = released.iter().copied().chain(bench.released()).collect();
+                let left = |id: &u64| put.iter().any(|portion| portion.1 == *id && !settled.contains(portion));
+                assert_eq!(gone, (1..=chunks).filter(|id| !left(id)).collect());
             }
             for batch in in_hand {
                 queue.give_back(batch);
@@ -662,27 +1062,24 @@ proptest::proptest! {
             queue.flush();
             while let Some(batch) = take(&queue, &mut closed).await {
                 queue.settle(&batch).unwrap();
-                settled.extend(ids(&batch));
+                note(&mut settled, &batch);
+            }
+            if in_order {
+                let mut last = std::collections::HashMap::new();
+                for (partition, id) in &settled {
+                    assert!(last.insert(partition, id).is_none_or(|before| before < id), "{settled:?}");
+                }
             }
             settled.sort_unstable();
-            assert_eq!(settled, (1..=put).collect::<Vec<_>>());
+            put.sort_unstable();
+            assert_eq!(settled, put);
             assert_eq!((queue.bytes(), queue.oldest_arrival_ns()), (0, None));
-            // By number, each partition's chunks were closed in order.
-            let mut numbers: Vec<_> = closed.into_iter().collect();
-            numbers.sort();
-            let partition = |id: u64| bench_partition(&bench, id);
             let mut last = std::collections::HashMap::new();
-            for id in numbers.into_iter().flat_map(|(_, chunks)| chunks) {
-                if let Some(partition) = partition(id) {
-                    assert!(last.insert(partition, id).is_none_or(|before| before < id));
+            for (partition, chunks) in closed.into_values() {
+                for id in chunks {
+                    assert!(last.insert(partition.clone(), id).is_none_or(|before| before < id));
                 }
             }
         });
     }
-}
-
-/// The partition of a chunk that the journal still had at the last start.
-fn bench_partition(bench: &Bench, id: u64) -> Option<Arc<str>> {
-    let (_, meta) = bench.chunks.iter().find(|(chunk, _)| chunk.0 == id)?;
-    Some(meta.routes[0].partition.clone())
 }

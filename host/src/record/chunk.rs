@@ -7,6 +7,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::layout;
+use super::portion::Part;
+use super::record_set::RecordSet;
+
+/// A part is read by itself where it is less than one of so many parts of its chunk.
+const WORTH_READING_WHOLE: u64 = 4;
+/// What lies between two records, and is as short as this, is read with them: cheaper than another call.
+const READ_THROUGH: usize = 4096;
 
 /// A chunk's place in the journal's order. Ids only grow, and are never used twice in a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,8 +51,10 @@ pub struct Position {
 pub struct Route {
     /// The output's name.
     pub output: Arc<str>,
-    /// The partition of that output which the chunk belongs to; empty where the output has just one.
+    /// The partition of that output which the records belong to; empty where the output has just one.
     pub partition: Arc<str>,
+    /// Which records it wants; none is all of them. An output with several partitions may have a route for each.
+    pub part: Option<Part>,
 }
 
 /// All of a chunk but its columns and bodies.
@@ -152,6 +161,62 @@ impl Chunk {
         Arc::make_mut(&mut self.meta).routes = routes;
         self
     }
+    /// These records as a chunk of their own, without routes and positions. They are copied.
+    #[must_use]
+    pub fn only(&self, part: &Part) -> Self {
+        let columns = self.columns_of(&part.records);
+        self.made_of(part, columns, self.bodies_of(&part.records))
+    }
+    /// What is to be known of these records.
+    pub fn part(&self, records: RecordSet) -> Part {
+        let (body_bytes, first_ns, last_ns) = self.measure(&records);
+        let crc = layout::crc32c(&[&self.columns_of(&records), &self.bodies_of(&records)]);
+        Part { records, body_bytes, first_ns, last_ns, crc }
+    }
+    /// Reads a part of an encoded chunk without most of the rest. `meta` is the chunk's, known from before; `read` gives so many bytes
+    /// from an offset in the encoded chunk. None where that is not what the part's checksum is of, or is not worth it.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(crate) fn read_part<E>(
+        meta: &Arc<ChunkMeta>,
+        part: &Part,
+        read: impl Fn(u64, usize) -> Result<Vec<u8>, E>,
+    ) -> Result<Option<Self>, E> {
+        if part.body_bytes.saturating_mul(WORTH_READING_WHOLE) > meta.body_bytes {
+            return Ok(None);
+        }
+        let Some((one_time, header)) = layout::read_start(&read(0, layout::START_BYTES)?) else { return Ok(None) };
+        let columns_bytes = layout::times_bytes(one_time, meta.records) as usize + meta.records as usize * 4;
+        if header != layout::header_bytes(meta) {
+            return Ok(None);
+        }
+        let columns = read(header as u64, columns_bytes)?.into();
+        let chunk = Self { meta: meta.clone(), one_time, columns, bodies: Bytes::new(), content_crc: 0 };
+        let bodies_at = (header + columns_bytes) as u64;
+        let most = meta.body_bytes + u64::from(meta.records);
+        let mut bodies = Vec::with_capacity(part.body_bytes as usize + part.records.count() as usize);
+        let mut spans = part.records.runs().map(|run| chunk.span(run.start, run.end - run.start)).peekable();
+        while let Some(first) = spans.next() {
+            // Neighbours come with one read, and what lies between them is left out then.
+            let mut together = vec![first.clone()];
+            let mut end = first.end;
+            while let Some(next) = spans.next_if(|next| next.start >= end && next.start - end <= READ_THROUGH) {
+                end = next.end;
+                together.push(next);
+            }
+            let Some(length) = end.checked_sub(first.start).filter(|_| end as u64 <= most) else { return Ok(None) };
+            let bytes = read(bodies_at + first.start as u64, length)?;
+            for span in together {
+                // These come from columns that may be damaged.
+                let span = span.start.saturating_sub(first.start)..span.end.saturating_sub(first.start);
+                bodies.extend_from_slice(bytes.get(span).unwrap_or_default());
+            }
+        }
+        let columns = chunk.columns_of(&part.records);
+        let is_it = layout::crc32c(&[&columns, &bodies]) == part.crc;
+        Ok(is_it.then(|| chunk.made_of(part, columns, bodies)))
+    }
     /// Record `n`, if there is one.
     pub fn record(&self, n: u32) -> Option<RecordRef<'_>> {
         self.range(n, 1).next()
@@ -228,6 +293,10 @@ impl Chunk {
         };
         let (times, ends) = chunk.split_columns();
         layout::check_columns(&chunk.meta, times, ends, &chunk.bodies)?;
+        let mut parts = chunk.meta.routes.iter().filter_map(|route| route.part.as_ref());
+        if parts.any(|part| chunk.measure(&part.records) != (part.body_bytes, part.first_ns, part.last_ns)) {
+            return Err(ChunkError::Field("part that a route takes"));
+        }
         Ok(chunk)
     }
     /// Reads only the metadata from the beginning of an encoded chunk, verifying the header's own checksum. Gives also the
@@ -241,6 +310,73 @@ impl Chunk {
         Ok((header.meta, length))
     }
 
+    /// The chunk that a part of this one is by itself.
+    fn made_of(&self, part: &Part, columns: Vec<u8>, bodies: Vec<u8>) -> Self {
+        let meta = ChunkMeta {
+            kind: self.meta.kind,
+            tag: self.meta.tag.clone(),
+            routes: Vec::new(),
+            positions: Vec::new(),
+            arrival_ns: self.meta.arrival_ns,
+            first_ns: part.first_ns,
+            last_ns: part.last_ns,
+            records: part.records.count(),
+            body_bytes: part.body_bytes,
+        };
+        Self {
+            meta: Arc::new(meta),
+            one_time: self.one_time,
+            content_crc: part.crc,
+            columns: columns.into(),
+            bodies: bodies.into(),
+        }
+    }
+    /// The columns that a chunk of these records alone has.
+    fn columns_of(&self, records: &RecordSet) -> Vec<u8> {
+        let (times, ends) = self.split_columns();
+        let (times, ends): (&[[u8; 8]], &[[u8; 4]]) = (times.as_chunks().0, ends.as_chunks().0);
+        let mut columns = Vec::with_capacity(records.count() as usize * 12 + 8);
+        if self.one_time {
+            columns.extend_from_slice(times.as_flattened());
+        } else {
+            let of_run = |run: Range<u32>| times.get(as_indexes(&run)).unwrap_or_default().as_flattened();
+            records.runs().for_each(|run| columns.extend_from_slice(of_run(run)));
+        }
+        let mut bodies: u32 = 0;
+        for run in records.runs() {
+            let span = self.span(run.start, run.end - run.start);
+            // Bodies are shorter than 4 GiB. What is not yet known to be good may be anything, and a checksum is held against it.
+            let (from, to) = (span.start as u32, bodies);
+            let moved = |end: &[u8; 4]| u32::from_le_bytes(*end).wrapping_sub(from).wrapping_add(to).to_le_bytes();
+            let ends = ends.get(as_indexes(&run)).unwrap_or_default();
+            columns.extend(ends.iter().flat_map(moved));
+            bodies = bodies.wrapping_add((span.end as u32).wrapping_sub(from));
+        }
+        columns
+    }
+    /// The bodies that a chunk of these records alone has.
+    fn bodies_of(&self, records: &RecordSet) -> Vec<u8> {
+        let mut bodies = Vec::new();
+        for run in records.runs() {
+            let span = self.span(run.start, run.end - run.start);
+            bodies.extend_from_slice(self.bodies.get(span).unwrap_or_default());
+        }
+        bodies
+    }
+    /// Bytes of these records' bodies, their earliest and their latest time.
+    fn measure(&self, records: &RecordSet) -> (u64, i64, i64) {
+        let times: &[[u8; 8]] = self.split_columns().0.as_chunks().0;
+        let (mut body_bytes, mut first_ns, mut last_ns) = (0, i64::MAX, i64::MIN);
+        for run in records.runs() {
+            let separators = run.len() as u64;
+            body_bytes += (self.span(run.start, run.end - run.start).len() as u64).saturating_sub(separators);
+            let of_run = if self.one_time { times } else { times.get(as_indexes(&run)).unwrap_or_default() };
+            for time in of_run.iter().map(|time| i64::from_le_bytes(*time)) {
+                (first_ns, last_ns) = (first_ns.min(time), last_ns.max(time));
+            }
+        }
+        (body_bytes, first_ns, last_ns)
+    }
     /// Where record `n` begins in the bodies; their end where there are fewer records.
     fn start(&self, n: usize) -> usize {
         let ends = self.split_columns().1.as_chunks().0;
@@ -254,6 +390,10 @@ impl Chunk {
         let times = layout::times_bytes(self.one_time, self.meta.records) as usize;
         self.columns.split_at_checked(times).unwrap_or_default()
     }
+}
+
+fn as_indexes(run: &Range<u32>) -> Range<usize> {
+    run.start as usize..run.end as usize
 }
 
 /// Some records of a chunk.
@@ -337,7 +477,7 @@ mod tests {
         builder.push(2, b"{}");
         builder.position(Position { source: "s".into(), key: "k".into(), value: vec![0xff] });
         let chunk = builder.finish().unwrap();
-        let chunk = chunk.with_routes(vec![Route { output: "o".into(), partition: "".into() }]);
+        let chunk = chunk.with_routes(vec![Route { output: "o".into(), partition: "".into(), part: None }]);
         let mut expected = Vec::new();
         expected.extend_from_slice(b"WCHK\x01\0\x01\x01");
         expected.extend_from_slice(&[89, 0, 0, 0]);
@@ -415,10 +555,9 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let mut builder = builder(BodyKind::Text);
-        builder.push(1, b"one");
-        builder.push(2, b"two");
-        let good = whole(&builder.finish().unwrap());
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([0, 2]).unwrap());
+        let good = whole(&chunk.with_routes(vec![of_o("p", Some(part))]));
         for bit in 0..good.len() * 8 {
             let mut bad = good.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
@@ -452,8 +591,53 @@ mod tests {
             builder.finish().unwrap()
         })
         .to_vec();
-        later[4] = 2;
-        assert_eq!(Chunk::decode(&later.into()), Err(ChunkError::Version { found: 2, known: 1 }));
+        later[4] = 3;
+        assert_eq!(Chunk::decode(&later.into()), Err(ChunkError::Version { found: 3, known: 2 }));
+    }
+
+    /// Three records, of 2, 0 and 3 bytes, at 5, -7 and 6.
+    fn three() -> Chunk {
+        let mut builder = ChunkBuilder::arrived(BodyKind::Json, "t".into(), 1);
+        for (time, body) in [(5, &b"{}"[..]), (-7, b""), (6, b"{ }")] {
+            builder.push(time, body);
+        }
+        builder.finish().unwrap()
+    }
+
+    fn of_o(partition: &str, part: Option<Part>) -> Route {
+        Route { output: "o".into(), partition: partition.into(), part }
+    }
+
+    /// By hand, as above.
+    #[test]
+    fn a_route_that_takes_a_part_is_written_as_the_layout_describes() {
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([0, 2]).unwrap());
+        let bytes = whole(&chunk.with_routes(vec![of_o("p", Some(part)), of_o("", None)]));
+        let mut routes = b"\x02\0\0\0".to_vec();
+        // Record 0; then one left out, and record 2.
+        routes.extend_from_slice(b"\x01\0\0\0o\x01\0\0\0p\x02\0\0\0\x00\x02");
+        routes.extend_from_slice(b"\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0");
+        let alone = b"\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0\x06\0\0\0{}\n{ }\n";
+        routes.extend_from_slice(&crc32c_bitwise(alone).to_le_bytes());
+        routes.extend_from_slice(b"\x01\0\0\0o\0\0\0\0\0\0\0\0");
+        assert_eq!(bytes[4..6], [2, 0]);
+        assert_eq!(bytes[53..53 + routes.len()], routes);
+    }
+
+    #[test]
+    fn a_part_that_the_columns_do_not_bear_out_is_refused_although_the_checksums_agree() {
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([1, 2]).unwrap());
+        assert_eq!((part.body_bytes, part.first_ns, part.last_ns), (3, -7, 6));
+        let decode = |part: Part| Chunk::decode(&whole(&chunk.clone().with_routes(vec![of_o("", Some(part))])));
+        assert!(decode(part.clone()).is_ok());
+        let refused = |part| assert_eq!(decode(part), Err(ChunkError::Field("part that a route takes")));
+        refused(Part { body_bytes: 4, ..part.clone() });
+        refused(Part { first_ns: -8, ..part.clone() });
+        refused(Part { last_ns: 5, ..part.clone() });
+        refused(Part { records: RecordSet::of([0, 2]).unwrap(), ..part.clone() });
+        refused(Part { records: RecordSet::of([1, 3]).unwrap(), ..part });
     }
 
     #[test]
@@ -479,10 +663,77 @@ mod tests {
         assert_eq!(with_columns([1, 3], [3, 7]), Err(ChunkError::Field("range of record times")));
     }
 
+    /// As the journal reads, from an encoded chunk.
+    fn read_from(bytes: &[u8]) -> impl Fn(u64, usize) -> Result<Vec<u8>, ()> {
+        move |offset, length| {
+            bytes.get(offset as usize..).and_then(|rest| rest.get(..length)).map(<[u8]>::to_vec).ok_or(())
+        }
+    }
+
+    /// 400 records of 100 bytes and more; each 20th, and the last 3, are wanted.
+    fn scattered(one_time: bool) -> (Chunk, Part) {
+        let mut builder = builder(BodyKind::Text);
+        for n in 0..400 {
+            builder.push(if one_time { 7 } else { 1_000 - n }, format!("{n:0100}").as_bytes());
+        }
+        let chunk = builder.finish().unwrap();
+        let part = chunk.part(RecordSet::of((0..400).filter(|n| n % 20 == 3 || *n > 396)).unwrap());
+        let route = of_o("p", Some(part.clone()));
+        (chunk.with_routes(vec![of_o("", None), route]), part)
+    }
+
+    #[test]
+    fn a_small_part_is_read_without_the_rest() {
+        for one_time in [false, true] {
+            let (chunk, part) = scattered(one_time);
+            let bytes = whole(&chunk);
+            let bytes_read = std::cell::Cell::new(0);
+            let counting = |offset, length| {
+                bytes_read.set(bytes_read.get() + length);
+                read_from(&bytes)(offset, length)
+            };
+            let found = Chunk::read_part(chunk.meta(), &part, counting).unwrap().unwrap();
+            assert_eq!(found, chunk.only(&part));
+            assert_eq!(found.record(22).unwrap().body, format!("{:0100}", 399).as_bytes());
+            // Columns of at most 4,800 bytes, and what lies between two that are wanted.
+            assert!(bytes_read.get() < bytes.len(), "{bytes_read:?} of {}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_most_of_its_chunk_is_not_read_by_itself() {
+        let chunk = three();
+        let part = chunk.part(RecordSet::of([0, 2]).unwrap());
+        assert_eq!(Chunk::read_part(chunk.meta(), &part, |_, _| Err(())), Ok(None));
+    }
+
+    #[test]
+    fn a_part_read_by_itself_is_good_or_none_whatever_is_damaged() {
+        let (chunk, part) = scattered(false);
+        let good = whole(&chunk);
+        let only = chunk.only(&part);
+        let mut noticed = 0;
+        for at in (0..good.len()).step_by(7) {
+            let mut bad = good.to_vec();
+            bad[at] ^= 0x41;
+            match Chunk::read_part(chunk.meta(), &part, read_from(&bad)) {
+                Ok(Some(found)) => assert_eq!(found, only, "byte {at}"),
+                Ok(None) | Err(()) => noticed += 1,
+            }
+        }
+        // 23 bodies of 100 bytes, and their times and ends.
+        assert!(noticed > 23 * 100 / 7, "{noticed}");
+        for end in (0..good.len()).step_by(11) {
+            let found = Chunk::read_part(chunk.meta(), &part, read_from(&good[..end]));
+            assert!(matches!(found, Err(()) | Ok(None)));
+        }
+    }
+
     fn chunks() -> impl Strategy<Value = Chunk> {
         let body = prop::collection::vec(any::<u8>(), 0..20);
         let records = prop::collection::vec((prop_oneof![Just(3_i64), any::<i64>()], body), 1..20);
-        let routes = prop::collection::vec((".{0,5}", ".{0,5}"), 0..3);
+        let some = prop::collection::vec(any::<bool>(), 20);
+        let routes = prop::collection::vec((".{0,5}", ".{0,5}", prop::option::of(some)), 0..4);
         let positions = prop::collection::vec((".{0,5}", ".{0,5}", prop::collection::vec(any::<u8>(), 0..9)), 0..3);
         (any::<bool>(), ".{0,9}", records, routes, positions).prop_map(|(json, tag, records, routes, positions)| {
             let kind = if json { BodyKind::Json } else { BodyKind::Text };
@@ -493,9 +744,18 @@ mod tests {
             for (source, key, value) in positions {
                 builder.position(Position { source: source.into(), key, value });
             }
-            let route =
-                |(output, partition): (String, String)| Route { output: output.into(), partition: partition.into() };
-            builder.finish().unwrap().with_routes(routes.into_iter().map(route).collect())
+            let chunk = builder.finish().unwrap();
+            let part = |wanted: Vec<bool>| {
+                let numbers = (0..chunk.meta().records).zip(wanted).filter_map(|(n, wanted)| wanted.then_some(n));
+                RecordSet::of(numbers).map(|records| chunk.part(records))
+            };
+            let route = |(output, partition, wanted): (String, String, Option<Vec<bool>>)| Route {
+                output: output.into(),
+                partition: partition.into(),
+                part: wanted.and_then(part),
+            };
+            let routes = routes.into_iter().map(route).collect();
+            chunk.with_routes(routes)
         })
     }
 
@@ -515,6 +775,27 @@ mod tests {
             let span: Vec<u8> = expected.iter().flat_map(|record| [record.body, b"\n"].concat()).collect();
             prop_assert_eq!(&chunk.bodies()[chunk.span(first, count)], &span);
             prop_assert_eq!(chunk.range(first, count).collect::<Vec<_>>(), expected);
+        }
+
+        /// Against the plain way: a chunk built of the records that are wanted.
+        #[test]
+        fn a_part_is_as_a_chunk_of_those_records_alone(chunk in chunks(), wanted in prop::collection::vec(any::<bool>(), 20)) {
+            let numbers: Vec<u32> = (0..chunk.meta().records).zip(wanted).filter_map(|(n, take)| take.then_some(n)).collect();
+            let mut builder = ChunkBuilder::arrived(chunk.meta().kind, chunk.meta().tag.clone(), chunk.meta().arrival_ns);
+            for record in numbers.iter().map(|n| chunk.record(*n).unwrap()) {
+                builder.push(record.time_ns, record.body);
+            }
+            let Some(records) = RecordSet::of(numbers) else { return Ok(()) };
+            let (part, expected) = (chunk.part(records), builder.finish().unwrap());
+            let meta = expected.meta();
+            prop_assert_eq!((part.body_bytes, part.first_ns, part.last_ns), (meta.body_bytes, meta.first_ns, meta.last_ns));
+            let only = chunk.only(&part);
+            prop_assert_eq!(only.meta(), meta);
+            if let Some(found) = Chunk::read_part(chunk.meta(), &part, read_from(&whole(&chunk))).unwrap() {
+                prop_assert_eq!(&found, &only);
+            }
+            prop_assert_eq!(only.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+            prop_assert_eq!(Chunk::decode(&whole(&only)), Ok(only));
         }
 
         #[test]
@@ -541,6 +822,9 @@ mod tests {
             if let Ok(decoded) = Chunk::decode(&bytes.into()) {
                 prop_assert_eq!(decoded.iter().len(), decoded.meta().records as usize);
                 prop_assert_eq!(decoded.iter().count(), decoded.meta().records as usize);
+                for part in decoded.meta().routes.iter().filter_map(|route| route.part.as_ref()) {
+                    prop_assert_eq!(decoded.only(part).iter().count(), part.records.count() as usize);
+                }
             }
         }
 

@@ -22,11 +22,13 @@ use cursor::Cursor;
 use lines::Lines;
 use sink::Sink;
 
+pub(super) use escape::undo as unescape;
 pub use messages::{Message, Messages};
+pub(super) use object::Key;
 pub use options::{DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};
 
 /// The key that a text record's body has in JSON.
-const TEXT_KEY: &str = "log";
+pub(super) const TEXT_KEY: &str = "log";
 /// Bytes of bodies that are made into lines at a time: they and their lines stay in the processor's second cache.
 const WINDOW: usize = 64 * 1024;
 /// Memory that is taken ahead for one piece.

@@ -3,7 +3,7 @@
 //! | offset | bytes | what |
 //! |---|---|---|
 //! | 0 | 4 | magic, `WCHK` |
-//! | 4 | 2 | format version, 1 |
+//! | 4 | 2 | format version: 2 where a route has some of the records only, else 1 |
 //! | 6 | 1 | kind of the bodies: 0 text, 1 JSON |
 //! | 7 | 1 | record times: 0 one for each record, 1 one for all |
 //! | 8 | 4 | length of the header, from the magic to the end of the header's checksum |
@@ -14,7 +14,7 @@
 //! | 32 | 8 | earliest record time |
 //! | 40 | 8 | latest record time |
 //! | 48 | … | tag, a UTF-8 text |
-//! | | 4 | number of routes, then of each: output and partition, two UTF-8 texts |
+//! | | 4 | number of routes, then of each: output and partition, two UTF-8 texts; in version 2 also which records, a text as in [`super::record_set`], empty for all of them; where it is not empty also three numbers of 8 bytes, bytes of their bodies, earliest and latest record time, and 4 bytes, CRC-32C of columns and bodies that a chunk of these records alone has |
 //! | | 4 | number of positions, then of each: source and key, two UTF-8 texts, and the value, a text of any bytes |
 //! | | 4 | CRC-32C of the header up to here |
 //!
@@ -34,9 +34,13 @@ use std::ops::Range;
 use crc_fast::{CrcAlgorithm, Digest};
 
 use super::chunk::{BodyKind, ChunkError, ChunkMeta, Position, Route};
+use super::portion::Part;
+use super::record_set::RecordSet;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WCHK");
-const VERSION: u16 = 1;
+/// Every route takes all records.
+const VERSION_OF_WHOLES: u16 = 1;
+const VERSION: u16 = 2;
 const CRC_BYTES: usize = 4;
 /// The header without tag, routes and positions: what has a fixed place, two counts, the tag's length, the checksum.
 const LEAST_HEADER: usize = 48 + 3 * 4 + CRC_BYTES;
@@ -78,11 +82,20 @@ pub(super) fn times_bytes(one_time: bool, records: u32) -> u64 {
     8 * if one_time { 1 } else { u64::from(records) }
 }
 
+fn version(meta: &ChunkMeta) -> u16 {
+    if meta.routes.iter().any(|route| route.part.is_some()) { VERSION } else { VERSION_OF_WHOLES }
+}
+
 /// Length of the header that [`write_header`] gives.
 pub(super) fn header_bytes(meta: &ChunkMeta) -> usize {
+    let parts = version(meta) != VERSION_OF_WHOLES;
+    let part_bytes = |part: Option<&Part>| 4 + part.map_or(0, |part| part.records.as_bytes().len() + 28);
+    let route_bytes = |route: &Route| {
+        8 + route.output.len() + route.partition.len() + if parts { part_bytes(route.part.as_ref()) } else { 0 }
+    };
     LEAST_HEADER
         + meta.tag.len()
-        + meta.routes.iter().map(|route| 8 + route.output.len() + route.partition.len()).sum::<usize>()
+        + meta.routes.iter().map(route_bytes).sum::<usize>()
         + meta.positions.iter().map(|p| 12 + p.source.len() + p.key.len() + p.value.len()).sum::<usize>()
 }
 
@@ -91,7 +104,8 @@ pub(super) fn write_header(meta: &ChunkMeta, one_time: bool, content_crc: u32, m
     let length = header_bytes(meta);
     let mut out = Vec::with_capacity(length + more);
     out.extend_from_slice(&MAGIC.to_le_bytes());
-    out.extend_from_slice(&VERSION.to_le_bytes());
+    let version = version(meta);
+    out.extend_from_slice(&version.to_le_bytes());
     out.push(match meta.kind {
         BodyKind::Text => 0,
         BodyKind::Json => 1,
@@ -111,6 +125,9 @@ pub(super) fn write_header(meta: &ChunkMeta, one_time: bool, content_crc: u32, m
     for route in &meta.routes {
         put_text(&mut out, route.output.as_bytes());
         put_text(&mut out, route.partition.as_bytes());
+        if version != VERSION_OF_WHOLES {
+            put_part(&mut out, route.part.as_ref());
+        }
     }
     put_length(&mut out, meta.positions.len());
     for position in &meta.positions {
@@ -133,6 +150,27 @@ fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
+fn put_part(out: &mut Vec<u8>, part: Option<&Part>) {
+    let Some(part) = part else { return put_text(out, &[]) };
+    put_text(out, part.records.as_bytes());
+    out.extend_from_slice(&part.body_bytes.to_le_bytes());
+    out.extend_from_slice(&part.first_ns.to_le_bytes());
+    out.extend_from_slice(&part.last_ns.to_le_bytes());
+    out.extend_from_slice(&part.crc.to_le_bytes());
+}
+
+/// Bytes up to the header's length.
+pub(super) const START_BYTES: usize = 12;
+
+/// What must be known to find the columns, where the header was verified before: whether all records have one time, and the header's length.
+pub(super) fn read_start(bytes: &[u8]) -> Option<(bool, usize)> {
+    let mut start = Reader(bytes);
+    let magic = start.u32("magic").ok()?;
+    let [_, _, _, times] = start.array("version").ok()?;
+    let length = start.u32("header length").ok()?;
+    (magic == MAGIC).then_some((times == 1, length as usize))
+}
+
 /// Reads and verifies the header at the beginning of `bytes`.
 pub(super) fn read_header(bytes: &[u8]) -> Result<Header, ChunkError> {
     let short = |needed: usize| ChunkError::Short { needed: needed as u64, found: bytes.len() as u64 };
@@ -142,7 +180,7 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<Header, ChunkError> {
         return Err(ChunkError::Magic { found: magic });
     }
     let version = u16::from_le_bytes(start.array("version").map_err(|_| short(LEAST_HEADER))?);
-    if version != VERSION {
+    if !(VERSION_OF_WHOLES..=VERSION).contains(&version) {
         return Err(ChunkError::Version { found: version, known: VERSION });
     }
     let [kind, times] = start.array("kind").map_err(|_| short(LEAST_HEADER))?;
@@ -172,7 +210,9 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<Header, ChunkError> {
         last_ns: fields.i64("latest time")?,
         tag: fields.name("tag")?,
         routes: fields.list("routes", |fields| {
-            Ok(Route { output: fields.name("output name")?, partition: fields.name("partition")? })
+            let (output, partition) = (fields.name("output name")?, fields.name("partition")?);
+            let part = if version == VERSION_OF_WHOLES { None } else { fields.part(records)? };
+            Ok(Route { output, partition, part })
         })?,
         positions: fields.list("positions", |fields| {
             Ok(Position {
@@ -253,6 +293,18 @@ impl<'a> Reader<'a> {
     fn name<T: From<&'a str>>(&mut self, what: &'static str) -> Result<T, ChunkError> {
         let text = self.text(what)?;
         std::str::from_utf8(text).map(T::from).map_err(|_| ChunkError::Field(what))
+    }
+    /// What a route takes of so many records; whether that is true, the columns tell.
+    fn part(&mut self, records: u32) -> Result<Option<Part>, ChunkError> {
+        const WHAT: &str = "part that a route takes";
+        let set = self.text(WHAT)?;
+        if set.is_empty() {
+            return Ok(None);
+        }
+        let records = RecordSet::decode(set, records).ok_or(ChunkError::Field(WHAT))?;
+        let body_bytes = u64::from_le_bytes(self.array(WHAT)?);
+        let (first_ns, last_ns) = (self.i64(WHAT)?, self.i64(WHAT)?);
+        Ok(Some(Part { records, body_bytes, first_ns, last_ns, crc: self.u32(WHAT)? }))
     }
     fn list<T>(
         &mut self,

@@ -55,8 +55,8 @@ impl House {
         let records = self.queue.records();
         let mut lines = Vec::new();
         while (lines.len() as u64) < records {
-            for (id, _) in self.queue.next_batch().await.unwrap().chunks.iter() {
-                let chunk = self.journal.read(*id).unwrap();
+            for portion in self.queue.next_batch().await.unwrap().portions.iter() {
+                let chunk = self.journal.read(portion.id).unwrap();
                 lines.extend(chunk.iter().map(|record| String::from_utf8_lossy(record.body).into_owned()));
             }
         }

@@ -1,6 +1,7 @@
 //! Batches, cursors and positions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::change::Inner;
 use super::handle::{Handle, Trouble};
@@ -73,13 +74,25 @@ impl Inner {
     pub(super) fn skip_chunks(
         &self,
         output: &str,
-        partition: &str,
-        upto: ChunkId,
+        cursors: &[(Arc<str>, ChunkId)],
         positions: &[(Position, ChunkId)],
     ) -> Result<Flushed<()>, StateError> {
         self.change(|_, handle| {
-            let mut writes = cursor_write(handle, output, partition, upto)?;
+            let mut writes = Writes::new();
+            for (partition, upto) in cursors {
+                writes.extend(cursor_write(handle, output, partition, *upto)?);
+            }
             writes.extend(position_writes(handle, positions)?);
+            Ok((writes, ()))
+        })
+    }
+
+    pub(super) fn forget_cursors(&self, output: &str, partitions: &[Arc<str>]) -> Result<Flushed<()>, StateError> {
+        self.change(|_, _| {
+            let mut writes = Writes::new();
+            for partition in partitions {
+                writes.push((Table::Cursors, rows::key(output, partition.as_bytes())?, None));
+            }
             Ok((writes, ()))
         })
     }

@@ -183,18 +183,24 @@ impl State {
     pub fn close_batch(&self, batch: &BatchRow, positions: &[(Position, ChunkId)]) -> Result<Flushed<()>, StateError> {
         self.inner.close_batch(batch, positions)
     }
-    /// Moves a partition's cursor over chunks that were dropped by policy.
+    /// Moves partitions' cursors over chunks that were dropped by policy.
     ///
     /// # Errors
     /// As [`State::close_batch`].
     pub fn skip_chunks(
         &self,
         output: &str,
-        partition: &str,
-        upto: ChunkId,
+        cursors: &[(Arc<str>, ChunkId)],
         positions: &[(Position, ChunkId)],
     ) -> Result<Flushed<()>, StateError> {
-        self.inner.skip_chunks(output, partition, upto, positions)
+        self.inner.skip_chunks(output, cursors, positions)
+    }
+    /// Forgets partitions' cursors: for partitions of which no chunk is in the journal, not even a settled one.
+    ///
+    /// # Errors
+    /// As [`State::close_batch`].
+    pub fn forget_cursors(&self, output: &str, partitions: &[Arc<str>]) -> Result<Flushed<()>, StateError> {
+        self.inner.forget_cursors(output, partitions)
     }
     /// Ends a batch: its row, its sequence bindings and its progress go in one transaction.
     ///

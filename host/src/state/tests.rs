@@ -86,7 +86,7 @@ fn batches_cursors_and_positions_come_back_after_a_reopen() {
     let dir = tempfile::tempdir().unwrap();
     let state = with_batches(dir.path(), 3);
     state.settle_batch(OUT, id(1), &[(position("f", "7"), ChunkId(2))]).unwrap();
-    state.skip_chunks(OUT, "tag.b", ChunkId(9), &[]).unwrap();
+    state.skip_chunks(OUT, &[("tag.b".into(), ChunkId(9))], &[]).unwrap();
     drop(state);
     let loaded = open(dir.path()).load().unwrap();
     assert_eq!(loaded.batches, [row(0, 1, 1), row(2, 3, 3)]);

@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
     use crate::journal::{Journal, Options};
-    use crate::record::{BodyKind, ChunkBuilder};
+    use crate::record::{BodyKind, ChunkBuilder, Partitioning, Portion};
     use crate::state::BatchId;
 
     /// A batch of chunks with one record each, of so many bytes. Once read they are gone from the journal, so that no chunk is read twice.
@@ -76,10 +76,11 @@ mod tests {
                 assert!(builder.push(0, &vec![b'x'; *size]));
                 let chunk = builder.finish().unwrap();
                 let meta = Arc::clone(chunk.meta());
-                chunks.push((journal.append(chunk).await.unwrap().unwrap(), meta));
+                chunks.push(Portion::whole(journal.append(chunk).await.unwrap().unwrap(), meta));
             }
-            let ids = chunks.iter().map(|(id, _)| *id).collect();
-            let batch = Batch::new(BatchId([1; 16]), 1, chunks.into(), journal.clone());
+            let ids = chunks.iter().map(|portion| portion.id).collect();
+            let together = Arc::new(Partitioning::new(&[]));
+            let batch = Batch::new(BatchId([1; 16]), 1, chunks.into(), together, journal.clone());
             Self { _dir: dir, journal, ids, batch, recent: Recent::default() }
         }
 

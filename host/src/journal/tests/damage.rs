@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use super::*;
 use crate::journal::layout::{FRAME_BYTES, Frame, HEADER_BYTES, Kind, SegmentHeader, span};
 use crate::journal::{Quarantined, ReadError};
+use crate::record::{Portion, RecordSet, Route};
 
 fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
@@ -308,6 +309,38 @@ fn a_chunk_damaged_while_the_journal_is_open_is_set_aside_when_it_is_read() {
     let (_journal, recovery) = place.open();
     nothing_wrong(&recovery);
     assert_eq!(ids(&recovery), [1, 3, 4, 5]);
+}
+
+#[test]
+fn a_small_portion_is_read_although_the_rest_of_its_chunk_is_damaged_and_a_damaged_one_never() {
+    let place = Place::new();
+    let (journal, _) = place.open();
+    let mut builder = ChunkBuilder::new(BodyKind::Text, "app".into());
+    for seed in 0..40 {
+        builder.push(seed, &body(seed as u64 + 1, 1_000));
+    }
+    let chunk = builder.finish().unwrap();
+    let few = [7, 20, 39];
+    let route = |partition: &str, numbers: Vec<u32>| Route {
+        output: "a".into(),
+        partition: partition.into(),
+        part: RecordSet::of(numbers).map(|records| chunk.part(records)),
+    };
+    let routes = vec![route("few", few.to_vec()), route("many", (0..40).filter(|n| !few.contains(n)).collect())];
+    let chunk = chunk.with_routes(routes);
+    let meta = chunk.meta().clone();
+    let id = journal.append(chunk).blocking_recv().unwrap().unwrap();
+    let portions: Vec<_> = Portion::each(id, &meta).map(|(_, portion)| portion).collect();
+
+    let path = &place.segments()[0];
+    let at = |text: &[u8]| bytes(path).windows(text.len()).position(|window| window == text).unwrap() as u64;
+    flip(path, at(&body(12, 1_000)) + 500);
+    let read = journal.read_portion(&portions[0]).unwrap();
+    let bodies: Vec<_> = read.iter().map(|record| record.body.to_vec()).collect();
+    assert_eq!(bodies, few.map(|n| body(u64::from(n) + 1, 1_000)));
+    flip(path, at(&body(21, 1_000)) + 500);
+    assert!(matches!(journal.read_portion(&portions[0]), Err(ReadError::Corrupt { .. })));
+    assert!(matches!(journal.read_portion(&portions[1]), Err(ReadError::Missing(_))));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::record::{Portion, RecordSet, Route};
 
 /// Cases to run; `WHARF_JOURNAL_MODEL_CASES` asks for more.
 fn cases() -> u32 {
@@ -35,25 +36,44 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
+/// A chunk of three records that two outputs want: one all of it, as many do, or by partitions.
+fn shared_out(seed: u64, body: &[u8]) -> Chunk {
+    let mut builder = ChunkBuilder::new(BodyKind::Text, "app".into());
+    let (first, second) = body.split_at(body.len() / 3);
+    for (time, body) in [(5, first), (3, second), (4, &[])] {
+        builder.push(time, body);
+    }
+    let chunk = builder.finish().unwrap();
+    let some = |numbers: &[u32]| RecordSet::of(numbers.iter().copied()).map(|records| chunk.part(records));
+    let route =
+        |output: &str, partition: &str, part| Route { output: output.into(), partition: partition.into(), part };
+    let routes = match seed % 3 {
+        0 => vec![route("a", "", None)],
+        1 => vec![route("a", "x", some(&[0, 2])), route("a", "y", some(&[1])), route("b", "", None)],
+        _ => vec![route("a", "x", some(&[1, 2])), route("b", "z", some(&[0, 1])), route("b", "w", some(&[2]))],
+    };
+    chunk.with_routes(routes)
+}
+
 fn run(steps: Vec<Step>) {
     let mut place = Place::new();
     let (mut journal, _) = place.open();
-    let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let mut model: BTreeMap<u64, Chunk> = BTreeMap::new();
     let mut highest = 0;
     let mut seed = 0;
     for step in steps {
         match step {
             Step::Append(sizes) => {
-                let bodies = sizes.into_iter().map(|size| {
+                let chunks = sizes.into_iter().map(|size| {
                     seed += 1;
-                    body(seed, size)
+                    shared_out(seed, &body(seed, size))
                 });
-                let queued: Vec<_> = bodies.map(|body| (journal.append(chunk(&body)), body)).collect();
-                for (waits, body) in queued {
+                let queued: Vec<_> = chunks.map(|chunk| (journal.append(chunk.clone()), chunk)).collect();
+                for (waits, chunk) in queued {
                     let id = waits.blocking_recv().unwrap().unwrap().0;
                     assert!(id > highest, "{id} after {highest}");
                     highest = id;
-                    model.insert(id, body);
+                    model.insert(id, chunk);
                 }
             }
             Step::Release(every, from) => {
@@ -80,6 +100,12 @@ fn run(steps: Vec<Step>) {
                 assert!(found.is_sorted());
                 assert!(model.keys().all(|id| found.binary_search(id).is_ok()), "an acknowledged chunk is gone");
                 assert!(found.iter().all(|id| *id <= highest));
+                for (id, meta) in &recovery.chunks {
+                    assert!(
+                        model.get(&id.0).is_none_or(|chunk| chunk.meta() == meta),
+                        "who wants chunk {id} has changed"
+                    );
+                }
                 // What was released may be there again: the journal does not keep that; whoever released it does.
                 let back: Vec<_> = found.into_iter().filter(|id| !model.contains_key(id)).map(ChunkId).collect();
                 journal.release(&back);
@@ -87,8 +113,11 @@ fn run(steps: Vec<Step>) {
         }
         assert_eq!(journal.usage().chunks, model.len());
     }
-    for (id, body) in &model {
-        assert_eq!(&read(&journal, *id), body);
+    for (id, chunk) in &model {
+        assert_eq!(journal.read(ChunkId(*id)).unwrap(), *chunk);
+        for (_, portion) in Portion::each(ChunkId(*id), chunk.meta()) {
+            assert_eq!(journal.read_portion(&portion).unwrap().meta().body_bytes, portion.body_bytes());
+        }
     }
     settle(&journal);
     let usage = journal.usage();

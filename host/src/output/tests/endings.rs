@@ -31,6 +31,31 @@ async fn a_report_that_rejects_some_records_delivers_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rejected_records_of_a_chunk_that_is_shared_out_are_those_that_the_batch_had_there() {
+    let place = Place::new();
+    let by_pod = vec![PartitionKey::Tag, PartitionKey::Field(vec!["pod".into()])];
+    let keys = |options| QueueOptions { partition_by: by_pod.clone(), ..options };
+    let mut wharf = place.open_as(&["archive"], 4, keys).await;
+    let objects = [
+        r#"{"pod":"x","n":0}"#,
+        r#"{"pod":"y","n":0}"#,
+        r#"{"pod":"y","n":1}"#,
+        r#"{"pod":"x","n":1}"#,
+        r#"{"pod":"x","n":2}"#,
+    ];
+    wharf.put_json("archive", "reject_odd", &objects).await;
+    wharf.put_json("archive", "reject_odd", &[r#"{"pod":"x","n":3}"#, r#"{"pod":"y","n":2}"#]).await;
+    wharf.put_json("archive", "reject_odd", &[r#"{"pod":"y","n":3}"#]).await;
+    let output = wharf.start(QUICK).await;
+    until("both batches have ended", || output.is_empty() && wharf.rejected("rejected") == 4).await;
+    let odd = [("x", 1), ("x", 3), ("y", 1), ("y", 3)];
+    let odd = odd.map(|(pod, n)| (n, format!(r#"{{"pod":"{pod}","n":{n}}}"#), "because".to_owned()));
+    assert_eq!(wharf.told(), odd);
+    assert_eq!(wharf.delivered(), 4);
+    until("the journal holds nothing", || wharf.journal.usage().chunks == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_whose_time_is_over_is_abandoned_and_becomes_dead_letters() {
     let place = Place::new();
     let mut wharf = place.archive().await;

@@ -1,6 +1,7 @@
 //! The rooms around an output, all real, with a component that misbehaves as a batch's tag says.
 
 mod endings;
+mod order;
 mod poison;
 mod retries;
 mod schedule;
@@ -23,7 +24,7 @@ use crate::journal::{self, Journal};
 use crate::plugin::tests::{component, options};
 use crate::plugin::{HostOptions, Plugin, PluginHost, PluginSource, WorkerContext};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions, WhenFull};
-use crate::record::{BodyKind, ChunkBuilder, PartitionKey, Route};
+use crate::record::{BodyKind, ChunkBuilder, PartitionKey};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -86,6 +87,16 @@ impl Place {
 
     /// The rooms, with a queue for each of these outputs, whose batches close at so many records. No worker is at work yet.
     async fn open(&self, outputs: &[&str], batch_records: u64) -> Wharf {
+        self.open_as(outputs, batch_records, |options| options).await
+    }
+
+    /// The same, with other settings for the queues.
+    async fn open_as(
+        &self,
+        outputs: &[&str],
+        batch_records: u64,
+        other: impl Fn(QueueOptions) -> QueueOptions,
+    ) -> Wharf {
         let data_dir = self.dir.path();
         let metrics = Metrics::new();
         let mut state = State::open(data_dir);
@@ -115,10 +126,15 @@ impl Place {
             max_bytes: None,
             when_full: WhenFull::Block,
         });
-        let (queues, _) = ledger.restore(&recovery, options.collect()).unwrap();
+        let (queues, _) = ledger.restore(&recovery, options.map(other).collect()).unwrap();
         journal.start(Box::new(move |group| ledger.committed(group)));
         let dead_letters = DeadLetters::open(data_dir);
         Wharf { state, journal, queues, dead_letters, metrics, destinations: Destinations::default(), running: vec![] }
+    }
+
+    /// One output, `archive`, where each chunk is a batch, and batches of a tag go in order.
+    async fn in_order(&self) -> Wharf {
+        self.open_as(&["archive"], 1, |options| QueueOptions { in_order: true, ..options }).await
     }
 
     /// One output, `archive`, where each chunk is a batch.
@@ -158,9 +174,21 @@ impl Wharf {
         for (time, line) in (1_000..).zip(lines) {
             assert!(builder.push(time, line.as_bytes()));
         }
-        let partition = self.queue(output).partition_of(&tag.into());
-        let chunk = builder.finish().unwrap().with_routes(vec![Route { output: output.into(), partition }]);
+        let chunk = builder.finish().unwrap();
+        let routes = self.queue(output).routes(&chunk);
+        let chunk = chunk.with_routes(routes);
         self.journal.append(chunk).await.unwrap().unwrap();
+    }
+
+    /// The same with JSON records, which may be shared out to several partitions.
+    async fn put_json(&self, output: &str, tag: &str, objects: &[&str]) {
+        let mut builder = ChunkBuilder::new(BodyKind::Json, tag.into());
+        for (time, object) in (1_000..).zip(objects) {
+            assert!(builder.push(time, object.as_bytes()));
+        }
+        let chunk = builder.finish().unwrap();
+        let routes = self.queue(output).routes(&chunk);
+        self.journal.append(chunk.with_routes(routes)).await.unwrap().unwrap();
     }
 
     async fn put(&self, tag: &str, lines: &[&str]) {
@@ -169,6 +197,17 @@ impl Wharf {
 
     /// Starts an output's worker.
     async fn start_with(&mut self, output: &str, destination: &str, config: &str, retry: RetryConfig) -> OutputHandle {
+        self.start_workers(1, output, destination, config, retry).await
+    }
+
+    async fn start_workers(
+        &mut self,
+        workers: u32,
+        output: &str,
+        destination: &str,
+        config: &str,
+        retry: RetryConfig,
+    ) -> OutputHandle {
         let credentials = aws_credential_types::Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
         let connection = Connection::with_credentials(AwsConfig::default(), credentials);
         let services = Services::over(output.into(), connection, self.state.clone(), self.metrics.clone());
@@ -181,7 +220,7 @@ impl Wharf {
                 config: config.into(),
                 services,
             },
-            workers: 1,
+            workers,
             queue: self.queue(output).clone(),
             retry,
             destination: self.destinations.get(destination),

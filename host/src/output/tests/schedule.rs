@@ -54,7 +54,7 @@ impl Bench {
             bytes: 1,
             closed_ns: 0,
         };
-        let job = Job::new(Batch { row, chunks: Arc::from([]), restored: false });
+        let job = Job::new(Batch { row, portions: Arc::from([]), restored: false });
         self.schedule.again_at(self.now + wait, Job { failures, ..job });
     }
 

@@ -147,10 +147,36 @@ async fn a_batch_of_several_chunks_reads_as_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_guest_sees_the_portions_of_its_batch_as_if_there_were_nothing_else_in_their_chunks() {
+    let bench = Bench::new().await;
+    let keys = [
+        PartitionKey::Field(vec!["pod".into()]),
+        PartitionKey::Tag,
+        PartitionKey::Field(vec!["no".into(), "way".into()]),
+    ];
+    let chunks: [&[&str]; 2] = [&[r#"{"pod":"x"}"#, r#"{"pod":7}"#, r#"{"pod":"x","n":2}"#], &[r#"{"pod":"\u0078"}"#]];
+    let told = |outcome| match outcome {
+        Outcome::Failed(failure) => failure.message,
+        other => panic!("{other:?}"),
+    };
+    let worker = bench.worker().await;
+    let (outcome, worker) = worker.deliver(bench.partition("read", &chunks, &keys, 0).await).await;
+    let read = r#"3 records, 44 bytes, attempt 1: 1000={"pod":"x"} 1002={"pod":"x","n":2} 1003={"pod":"\u0078"}"#;
+    assert_eq!(told(outcome), read);
+    let partition = |pod: &str| format!("{:?}", [Some(pod), Some("partition"), None]);
+    let (outcome, worker) = worker.unwrap().deliver(bench.partition("partition", &chunks, &keys, 0).await).await;
+    assert_eq!(told(outcome), partition("x"));
+    let (outcome, worker) = worker.unwrap().deliver(bench.partition("partition", &chunks, &keys, 1).await).await;
+    assert_eq!(told(outcome), partition("7"));
+    let (outcome, _) = worker.unwrap().deliver(bench.batch("partition", &["a"]).await).await;
+    assert_eq!(told(outcome), r#"[Some("partition")]"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_chunk_that_is_gone_is_told_and_the_worker_lives_or_dies_by_the_host() {
     let bench = Bench::new().await;
     let delivery = bench.batch_of("read", &[&["a"]]).await;
-    bench.journal.release(&[delivery.chunks[0].0]);
+    bench.journal.release(&[delivery.portions[0].id]);
     let (outcome, worker) = bench.worker().await.deliver(delivery).await;
     // `sizes` has no way to say so, so the store is gone, and the host is named as the one who failed.
     let Outcome::Died(death) = outcome else { panic!("{outcome:?}") };

@@ -15,7 +15,7 @@ use crate::capability::Services;
 use crate::capability::aws::Connection;
 use crate::config::{AwsConfig, GrantsConfig, S3Grant};
 use crate::journal::{self, Journal};
-use crate::record::{BodyKind, ChunkBuilder, ChunkId};
+use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey, Partitioning, Portion};
 use crate::state::{BatchId, BatchRow, State};
 use crate::telemetry::Metrics;
 
@@ -113,12 +113,12 @@ impl Bench {
             let chunk = builder.finish().unwrap();
             let meta = Arc::clone(chunk.meta());
             let id = self.journal.append(chunk).await.unwrap().unwrap();
-            found.push((id, meta));
+            found.push(Portion::whole(id, meta));
         }
         let mut id = [0; 16];
         id[..8].copy_from_slice(&number.to_be_bytes());
-        let first = found.first().map_or(ChunkId(0), |(id, _)| *id);
-        let last = found.last().map_or(ChunkId(0), |(id, _)| *id);
+        let first = found.first().map_or(ChunkId(0), |portion| portion.id);
+        let last = found.last().map_or(ChunkId(0), |portion| portion.id);
         let row = BatchRow {
             id: BatchId(id),
             output: "archive".into(),
@@ -126,12 +126,42 @@ impl Bench {
             number,
             first,
             last,
-            records: found.iter().map(|(_, meta)| u64::from(meta.records)).sum(),
-            bytes: found.iter().map(|(_, meta)| meta.body_bytes).sum(),
+            records: found.iter().map(|portion| u64::from(portion.records())).sum(),
+            bytes: found.iter().map(Portion::body_bytes).sum(),
             closed_ns: 0,
         };
         self.state.close_batch(&row, &[]).unwrap();
-        Delivery { id: row.id, attempt: 1, chunks: found.into(), journal: self.journal.clone() }
+        let partitioning = Arc::new(Partitioning::new(&[PartitionKey::Tag]));
+        Delivery { id: row.id, attempt: 1, portions: found.into(), partitioning, journal: self.journal.clone() }
+    }
+
+    /// A batch of one partition of these JSON records: that of the first chunk's route of this number.
+    async fn partition(&self, tag: &str, chunks: &[&[&str]], keys: &[PartitionKey], route: usize) -> Delivery {
+        let partitioning = Arc::new(Partitioning::new(keys));
+        let (mut portions, mut partition) = (Vec::new(), None);
+        let mut time = 1_000;
+        for objects in chunks {
+            let mut builder = ChunkBuilder::new(BodyKind::Json, tag.into());
+            for object in *objects {
+                builder.push(time, object.as_bytes());
+                time += 1;
+            }
+            let chunk = builder.finish().unwrap();
+            let routes = partitioning.routes(&"archive".into(), &chunk);
+            let wanted = partition.get_or_insert_with(|| routes[route].partition.clone()).clone();
+            let chunk = chunk.with_routes(routes);
+            let meta = Arc::clone(chunk.meta());
+            let id = self.journal.append(chunk).await.unwrap().unwrap();
+            let of_it = Portion::each(id, &meta).filter(|(route, _)| route.partition == wanted);
+            portions.extend(of_it.map(|(_, portion)| portion));
+        }
+        Delivery {
+            id: BatchId([9; 16]),
+            attempt: 1,
+            portions: portions.into(),
+            partitioning,
+            journal: self.journal.clone(),
+        }
     }
 
     /// What becomes of a batch with this tag, and of the next one: on the same worker if it lives, else on a fresh store.

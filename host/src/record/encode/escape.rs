@@ -105,7 +105,7 @@ pub(super) fn lossy_length(bytes: &[u8]) -> usize {
 
 /// Appends what the inside of a JSON string means. A surrogate without its partner becomes U+FFFD; a broken escape stays
 /// as it is.
-pub(super) fn undo(mut text: &[u8], out: &mut Vec<u8>) {
+pub(in crate::record) fn undo(mut text: &[u8], out: &mut Vec<u8>) {
     while let Some(at) = memchr::memchr(b'\\', text) {
         let (clean, escape) = text.split_at(at);
         out.extend_from_slice(clean);

@@ -10,23 +10,27 @@ use super::escape;
 
 /// A key to look for.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(in crate::record) struct Key {
     text: Vec<u8>,
     /// The key as JSON usually writes it, with its quotation marks.
     quoted: Finder<'static>,
 }
 
 impl Key {
-    pub(super) fn new(text: &str) -> Self {
+    pub(in crate::record) fn new(text: &str) -> Self {
         Self { text: text.into(), quoted: Finder::new(&quoted(text)).into_owned() }
+    }
+    /// What it is, unescaped.
+    pub(in crate::record) fn text(&self) -> &[u8] {
+        &self.text
     }
     /// Whether no object in `bytes` can have this key: it is not there as JSON usually writes it, and nothing is escaped that
     /// could be it in another spelling. Much faster than looking it up.
-    pub(super) fn is_absent(&self, bytes: &[u8]) -> bool {
+    pub(in crate::record) fn is_absent(&self, bytes: &[u8]) -> bool {
         self.quoted.find(bytes).is_none() && memchr(b'\\', bytes).is_none()
     }
     /// The value's JSON text; that of the first where the key is there more than once.
-    pub(super) fn value<'a>(&self, object: &'a [u8]) -> Option<&'a [u8]> {
+    pub(in crate::record) fn value<'a>(&self, object: &'a [u8]) -> Option<&'a [u8]> {
         Members::of(object)?.find(|(key, _)| self.is(key)).map(|(_, value)| value)
     }
     /// Whether the inside of a JSON string means this key.

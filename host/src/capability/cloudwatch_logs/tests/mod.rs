@@ -23,7 +23,7 @@ use crate::capability::log::GuestLog;
 use crate::capability::{Phase, Services};
 use crate::config::{AwsConfig, GrantsConfig, LogGroupGrant};
 use crate::journal::{self, Journal};
-use crate::record::{BodyKind, ChunkBuilder};
+use crate::record::{BodyKind, ChunkBuilder, Partitioning, Portion};
 use crate::state::{BatchId, State};
 use crate::telemetry::Metrics;
 
@@ -71,9 +71,10 @@ impl Bench {
             }
             let chunk = builder.finish().unwrap();
             let meta = Arc::clone(chunk.meta());
-            found.push((self.journal.append(chunk).await.unwrap().unwrap(), meta));
+            found.push(Portion::whole(self.journal.append(chunk).await.unwrap().unwrap(), meta));
         }
-        let batch = Batch::new(BatchId([1; 16]), 1, found.into(), self.journal.clone());
+        let together = Arc::new(Partitioning::new(&[]));
+        let batch = Batch::new(BatchId([1; 16]), 1, found.into(), together, self.journal.clone());
         self.caller.hand_out(batch).unwrap()
     }
 
