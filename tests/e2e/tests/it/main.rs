@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod dev_aws;
 mod full_disk;
 mod http_source;
 mod independent_server;

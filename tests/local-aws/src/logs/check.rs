@@ -91,7 +91,8 @@ impl Check {
     }
     /// Refuses where something is wrong; with the first violation alone where `all` is not wanted.
     pub(crate) fn end(self, all: bool) -> Outcome<()> {
-        let wanted = if all { self.violations.len() } else { 1 };
+        // A call of 10,000 wrong events needs no answer as long as itself.
+        let wanted = if all { 10 } else { 1 };
         let shown: Vec<String> = self.violations.into_iter().take(wanted).collect();
         match shown.len() {
             0 => Ok(()),

@@ -1,9 +1,10 @@
 //! Where requests come in: read, recorded, struck by faults, checked, handed to the operation.
 
+use futures_util::StreamExt as _;
 use hyper::Method;
 use hyper::http::header;
 use hyper::http::request::Parts;
-use s3s::Body;
+use s3s::{Body, StdError};
 use serde::Deserialize;
 
 use super::clock::Clock;
@@ -33,6 +34,16 @@ pub(crate) struct LogsEndpoint {
     region: String,
 }
 
+/// Reads a body into one piece, which is as long as it says, within reason.
+async fn read_whole(head: &Parts, mut body: Body) -> Result<Vec<u8>, StdError> {
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut whole = Vec::with_capacity(length.unwrap_or_default().min(4 << 20));
+    while let Some(piece) = body.next().await {
+        whole.extend_from_slice(&piece?);
+    }
+    Ok(whole)
+}
+
 impl LogsEndpoint {
     pub(crate) fn new(options: Options) -> anyhow::Result<Self> {
         let endpoint = Self {
@@ -58,7 +69,7 @@ impl LogsEndpoint {
         format!("arn:aws:logs:{}:{ACCOUNT_ID}:log-group:{group}", self.region)
     }
     pub(crate) async fn answer(&self, request: hyper::Request<Body>, ending: &Ending) -> Answer {
-        let (head, mut body) = request.into_parts();
+        let (head, body) = request.into_parts();
         let target = head.headers.get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default();
         let operation = Operation::of_target(target);
         if let Some(fault) = self.faults.strike_unread(operation) {
@@ -67,7 +78,7 @@ impl LogsEndpoint {
             self.close(number, &response);
             return Ok(response);
         }
-        let bytes = body.store_all_limited(usize::MAX).await?;
+        let bytes = read_whole(&head, body).await?;
         let input = Input::read(operation, target, &bytes);
         let names = input.as_ref().map_or(("", ""), Input::names);
         let fault = self.faults.strike_read(operation, &format!("{}:{}", names.0, names.1));

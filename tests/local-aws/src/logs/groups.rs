@@ -1,6 +1,5 @@
 //! Log groups: making, deleting, retention, listing.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use serde::Serialize;
@@ -190,13 +189,9 @@ impl LogsEndpoint {
         check.end(self.undocumented.all_violations)?;
         Ok(name)
     }
-    /// Made by somebody else, with no rules for names but those that everybody has.
+    /// Makes a group as somebody else could, by the same rules.
     pub(crate) fn place_group(&self, name: &str) -> Outcome<()> {
-        let input = input::CreateLogGroup {
-            log_group_name: Some(name.into()),
-            tags: None::<BTreeMap<_, _>>,
-            ..input::CreateLogGroup::default()
-        };
+        let input = input::CreateLogGroup { log_group_name: Some(name.into()), ..input::CreateLogGroup::default() };
         self.create_log_group(&input)
     }
 }

@@ -1,7 +1,6 @@
 //! PutLogEvents.
 //! <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html>
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -115,9 +114,8 @@ impl LogsEndpoint {
                 "The batch of log events in a single PutLogEvents request cannot span more than 24 hours.",
             ));
         }
-        let entity_error = reject
-            .and_then(|reject| reject.entity)
-            .or_else(|| input.entity.as_ref().and_then(|entity| entity::fault_of(entity)));
+        let entity_error =
+            reject.and_then(|reject| reject.entity).or_else(|| input.entity.as_ref().and_then(entity::fault_of));
 
         held.calls += 1;
         let number = held.calls;
@@ -132,7 +130,6 @@ impl LogsEndpoint {
                 log_format: log_format.map(str::to_owned),
                 entity: entity.map(|entity| {
                     [entity.key_attributes.clone(), entity.attributes.clone()].map(Option::unwrap_or_default)
-                        as [BTreeMap<_, _>; 2]
                 }),
                 marks,
                 text,
