@@ -17,8 +17,9 @@ const NAME_BYTES: usize = 64;
 const MAX_LABELS: usize = 8;
 /// Longest value of a label, bytes.
 const LABEL_BYTES: usize = 128;
-/// Label names that are the host's or Prometheus's own.
-const RESERVED: [&str; 4] = ["output", "worker", "le", "quantile"];
+/// Label names that are the host's or Prometheus's own. `worker` is none: a component knows its number, and says whether a series is of one
+/// worker or of the whole output.
+const RESERVED: [&str; 3] = ["output", "le", "quantile"];
 
 impl metrics::Host for Caller {
     fn counter_add(&mut self, name: String, value: u64, labels: Vec<(String, String)>) -> wasmtime::Result<()> {
@@ -99,6 +100,7 @@ mod tests {
             names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
         };
         assert!(is_allowed("m", &labels(&["a", "b"])));
+        assert!(is_allowed("m", &labels(&["worker"])));
         assert!(!is_allowed("m", &labels(&["a", "a"])));
         assert!(!is_allowed("m", &labels(&["output"])));
         assert!(!is_allowed("m", &labels(&["le"])));
