@@ -25,8 +25,8 @@ fn a_person_can_write_to_dev_aws_see_what_arrived_and_end_it() {
         .unwrap();
     wait_until("dev-aws answers", 30, || http::get(address, "/_wharf").is_ok());
     let endpoint = format!("http://{address}");
-    tools::python(&venv, &script("write_logs.py"), &[&endpoint, "/made"]).unwrap();
-    tools::python(&venv, &script("s3_client.py"), &["make-bucket", &endpoint, "second"]).unwrap();
+    tools::python(&venv, &script("write_logs.py").unwrap(), &[&endpoint, "/made"]).unwrap();
+    tools::python(&venv, &script("s3_client.py").unwrap(), &["make-bucket", &endpoint, "second"]).unwrap();
     let read = Logged::read_back(&endpoint, "/made").unwrap();
     assert_eq!(read.messages("b"), ["b 0", "b 1", "b 2"]);
 
