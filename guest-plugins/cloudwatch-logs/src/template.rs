@@ -21,7 +21,7 @@ pub(crate) enum Part {
     /// `$TAG`
     Tag,
     /// `$TAG[n]`
-    TagPart(usize),
+    OfTag(usize),
     /// `$key['sub']`
     Field(Vec<String>),
 }
@@ -59,14 +59,14 @@ impl Template {
 
     /// Whether a record can lack what the name is made of.
     pub fn can_fail(&self) -> bool {
-        self.0.iter().any(|part| matches!(part, Part::Field(_) | Part::TagPart(_)))
+        self.0.iter().any(|part| matches!(part, Part::Field(_) | Part::OfTag(_)))
     }
 
     /// What tells the records of one name from those of another.
     pub fn keys(&self) -> impl Iterator<Item = PartitionKey> + '_ {
         self.0.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
-            Part::Tag | Part::TagPart(_) => Some(PartitionKey::Tag),
+            Part::Tag | Part::OfTag(_) => Some(PartitionKey::Tag),
             Part::Field(path) => Some(PartitionKey::Field(path.clone())),
         })
     }
@@ -95,7 +95,7 @@ impl Template {
             name.push_str(match part {
                 Part::Literal(text) => text,
                 Part::Tag => values.tag(),
-                Part::TagPart(n) => values.tag().split('.').filter(|part| !part.is_empty()).nth(*n)?,
+                Part::OfTag(n) => values.tag().split('.').filter(|part| !part.is_empty()).nth(*n)?,
                 Part::Field(path) => values.of(&PartitionKey::Field(path.clone()))?,
             });
         }

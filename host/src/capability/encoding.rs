@@ -10,7 +10,7 @@ pub(super) fn options(encoding: Encoding) -> Result<Options, HostError> {
     let Encoding { format, date_key, date_format, log_key, compression, level } = encoding;
     // A name that is none comes back in the message: not more of it than a person wants to read.
     let [format, date_format, compression] = [&format, &date_format, &compression].map(|name| cut(name, 64));
-    Options::parse(&format, date_key, &date_format, log_key, &compression, level).map_err(HostError::Invalid)
+    Options::parse(format, date_key, date_format, log_key, compression, level).map_err(HostError::Invalid)
 }
 
 /// Which records of a batch of `count`.

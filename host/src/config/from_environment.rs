@@ -30,7 +30,7 @@ fn below(value: &Value, schema: &Value, pointer: &str, spans: &PluginConfigSpans
             Value::Array(each.map(|(n, v)| below(v, schema, &pointer_to(pointer, &n.to_string()), spans)).collect())
         }
         Value::Null => Value::Null,
-        _ => match spans.from_environment(pointer) {
+        _ => match spans.variable_at(pointer) {
             Some(text) => scalar(value, text, schema),
             None => value.clone(),
         },

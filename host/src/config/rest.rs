@@ -78,7 +78,7 @@ impl PluginConfigCheck {
         let other_names: Vec<String> =
             other_names.map(|(option, alias)| format!("{alias:?} is another name of {option:?}")).collect();
         let help = (!other_names.is_empty()).then(|| other_names.join("; "));
-        let message = match spans.from_environment(&written) {
+        let message = match spans.variable_at(&written) {
             Some(secret) if !secret.is_empty() => without_quoted(&message, secret),
             _ => message,
         };

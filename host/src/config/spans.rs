@@ -68,7 +68,7 @@ impl PluginConfigSpans {
     }
 
     /// A scalar's text, where some of it came from the environment.
-    pub(crate) fn from_environment(&self, pointer: &str) -> Option<&str> {
+    pub(crate) fn variable_at(&self, pointer: &str) -> Option<&str> {
         self.parts.get(pointer)?.from_environment.as_deref()
     }
 

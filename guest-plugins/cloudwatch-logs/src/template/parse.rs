@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
             match steps.as_slice() {
                 [] => self.parts.push(Part::Tag),
                 [n] if n.bytes().all(|byte| byte.is_ascii_digit()) && n.parse::<usize>().is_ok() => {
-                    self.parts.push(Part::TagPart(n.parse().unwrap_or_default()));
+                    self.parts.push(Part::OfTag(n.parse().unwrap_or_default()));
                 }
                 _ => self.faults.push(format!(
                     "`${key}[{}]` is no part of the tag: write `$TAG[0]`, `$TAG[1]`, …",

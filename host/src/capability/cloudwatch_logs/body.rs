@@ -10,6 +10,9 @@ use crate::record::encode::write_json_string;
 /// What stands between a message and its time.
 const TIME: &[u8] = b"\",\"timestamp\":";
 
+/// Names and values, each name once.
+type Pairs = [(String, String)];
+
 /// The content of a request, event after event.
 #[derive(Debug)]
 pub struct PutBody {
@@ -49,7 +52,7 @@ impl PutBody {
 
     /// Ends it, with the attributes of an entity where there is one: what tells it from others, and what else is known of it.
     #[must_use]
-    pub fn finish(mut self, entity: Option<(&[(String, String)], &[(String, String)])>) -> Vec<u8> {
+    pub fn finish(mut self, entity: Option<(&Pairs, &Pairs)>) -> Vec<u8> {
         self.out.push(b']');
         if let Some((key_attributes, attributes)) = entity {
             self.out.extend_from_slice(b",\"entity\":{\"keyAttributes\":");

@@ -23,7 +23,7 @@ enum Way {
     /// A text body as the value of an object's only key.
     Object,
     /// One key's value; if it is a string, what that means.
-    Value(Key),
+    Value(Box<Key>),
 }
 
 /// One record's message. What is no UTF-8 in it counts, and is written, as U+FFFD.
@@ -41,9 +41,10 @@ impl Messages {
     pub fn new(log_key: Option<&str>) -> Self {
         match log_key {
             None => Self { text: Way::Object, json: Way::Copy },
-            Some(key) => {
-                Self { text: if key == TEXT_KEY { Way::Copy } else { Way::Absent }, json: Way::Value(Key::new(key)) }
-            }
+            Some(key) => Self {
+                text: if key == TEXT_KEY { Way::Copy } else { Way::Absent },
+                json: Way::Value(Box::new(Key::new(key))),
+            },
         }
     }
 

@@ -27,6 +27,9 @@ use crate::record::{BodyKind, ChunkBuilder, Partitioning, Portion};
 use crate::state::{BatchId, State};
 use crate::telemetry::Metrics;
 
+/// Records, each a time and a body, that make a chunk.
+type OfOneKind<'a> = (BodyKind, &'a [(i64, &'a [u8])]);
+
 /// A guest at work, granted `/app` and `/web/*`, and the server that its calls reach.
 struct Bench {
     caller: Caller,
@@ -62,7 +65,7 @@ impl Bench {
     }
 
     /// A batch of these chunks, each a kind and its records.
-    async fn batch(&mut self, chunks: &[(BodyKind, &[(i64, &[u8])])]) -> Resource<Batch> {
+    async fn batch(&mut self, chunks: &[OfOneKind<'_>]) -> Resource<Batch> {
         let mut found = Vec::new();
         for (kind, records) in chunks {
             let mut builder = ChunkBuilder::new(*kind, "app".into());
@@ -79,7 +82,7 @@ impl Bench {
     }
 
     /// All records of these chunks as events.
-    async fn events(&mut self, log_key: Option<&str>, chunks: &[(BodyKind, &[(i64, &[u8])])]) -> Resource<Events> {
+    async fn events(&mut self, log_key: Option<&str>, chunks: &[OfOneKind<'_>]) -> Resource<Events> {
         let batch = self.batch(chunks).await;
         let events = self.caller.prepare(borrow(&batch), Selection::All, log_key.map(str::to_owned)).await;
         self.caller.table.delete(batch).unwrap();

@@ -88,7 +88,7 @@ async fn any_order_over_any_chunks_is_sent_as_it_is_asked_for() {
     let bodies: Vec<Vec<u8>> = (0..90).map(|n| format!("line {n}").into_bytes()).collect();
     let records: Vec<(i64, &[u8])> =
         (0..90).map(|n| (n * 1_000_000, bodies[usize::try_from(n).unwrap()].as_slice())).collect();
-    let chunks: Vec<(BodyKind, &[(i64, &[u8])])> = records.chunks(3).map(|three| (BodyKind::Text, three)).collect();
+    let chunks: Vec<OfOneKind<'_>> = records.chunks(3).map(|three| (BodyKind::Text, three)).collect();
     let events = bench.events(Some("log"), &chunks).await;
     // 37 has no factor in common with 90, so that this goes through all of them once.
     let numbers: Vec<u32> = (0..90).map(|n| n * 37 % 90).collect();
