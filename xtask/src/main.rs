@@ -22,8 +22,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Shows Wharf at work: builds it, follows files that are being written, delivers them to an S3 on this machine, stops
-    /// half way, starts again. Needs nothing but Rust; leaves its results in ./wharf-demo
+    /// Shows Wharf at work: builds it, follows files that are being written, delivers them to an S3 and a CloudWatch Logs on this
+    /// machine, stops half way, starts again. Needs nothing but Rust; leaves its results in ./wharf-demo
     Demo,
     /// Installs what the tests need, and runs all of them
     Test(test::Options),

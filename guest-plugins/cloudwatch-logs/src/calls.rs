@@ -107,7 +107,7 @@ impl Call {
 #[derive(Debug)]
 pub struct Calls<'a, E> {
     events: &'a E,
-    sorted: &'a Sorted,
+    sorted: &'a mut Sorted,
     recipe: &'a Recipe,
     at: Position,
     /// What comes next: the rest of a large event, or the one event that did not fit any more.
@@ -116,14 +116,14 @@ pub struct Calls<'a, E> {
 
 impl<'a, E: Events> Calls<'a, E> {
     /// Calls with what is not yet done.
-    pub fn new(events: &'a E, sorted: &'a Sorted, recipe: &'a Recipe, done: Position) -> Self {
+    pub fn new(events: &'a E, sorted: &'a mut Sorted, recipe: &'a Recipe, done: Position) -> Self {
         Self { events, sorted, recipe, at: done, waiting: VecDeque::new() }
     }
 
     /// The next call; none where everything is done.
     ///
     /// # Errors
-    /// Where the host cannot give a message that has to be cut.
+    /// Where the host cannot give sizes, or a message that has to be cut.
     pub fn next(&mut self) -> Result<Option<Call>, Failure> {
         let mut units = Vec::new();
         let mut bytes = 0;
@@ -143,7 +143,7 @@ impl<'a, E: Events> Calls<'a, E> {
         Ok((!units.is_empty()).then_some(Call(units)))
     }
 
-    /// Whether there is another call.
+    /// Whether there is another call. When there is none, the sizes of all events are known.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -160,10 +160,13 @@ impl<'a, E: Events> Calls<'a, E> {
             }
             let Position { records: place, pieces: done } = self.at;
             if place >= self.sorted.count() {
+                // What an earlier attempt sent may not have been gone through. Before the last call is sent all is known that can fail.
+                self.sorted.reach_all(self.events)?;
                 return Ok(None);
             }
             self.at = Position { records: place + 1, pieces: 0 };
             let event = self.sorted.at(place);
+            self.sorted.reach(self.events, event)?;
             if !self.sorted.sendable(event, self.recipe) {
                 continue;
             }
@@ -196,8 +199,8 @@ mod tests {
     }
     /// How many events each call has, and its bytes.
     fn calls_from(events: &FakeEvents, recipe: &Recipe, done: Position) -> Vec<(usize, u64)> {
-        let sorted = Sorted::load(events).unwrap();
-        let mut calls = Calls::new(events, &sorted, recipe, done);
+        let mut sorted = Sorted::load(events).unwrap();
+        let mut calls = Calls::new(events, &mut sorted, recipe, done);
         let mut shapes = Vec::new();
         while let Some(call) = calls.next().unwrap() {
             shapes.push((call.len(), call.contents(&(0..call.len()), events.count()).bytes));
@@ -253,7 +256,9 @@ mod tests {
         events.push(Event::new(4, &"x".repeat(1_048_551)));
         let events = FakeEvents::new(events);
         assert_eq!(calls_from(&events, &recipe(Oversized::DeadLetter), Position::default()), [(1, 27)]);
-        let sorted = Sorted::load(&events).unwrap();
+        let mut sorted = Sorted::load(&events).unwrap();
+        let done = Position { records: 5, pieces: 0 };
+        assert!(!Calls::new(&events, &mut sorted, &recipe(Oversized::DeadLetter), done).more().unwrap());
         let aside = sorted.aside(&recipe(Oversized::DeadLetter));
         let reasons: Vec<_> = aside.iter().map(|rejection| (rejection.record, rejection.reason.as_str())).collect();
         assert_eq!(
@@ -274,8 +279,8 @@ mod tests {
             FakeEvents::new(vec![Event::new(1, "a"), Event::new(2, &"b".repeat(3_000_000)), Event::new(3, "c")]);
         let recipe = recipe(Oversized::Split);
         let whole = calls_from(&events, &recipe, Position::default());
-        let sorted = Sorted::load(&events).unwrap();
-        let mut all = Calls::new(&events, &sorted, &recipe, Position::default());
+        let mut sorted = Sorted::load(&events).unwrap();
+        let mut all = Calls::new(&events, &mut sorted, &recipe, Position::default());
         let mut ends = Vec::new();
         while let Some(call) = all.next().unwrap() {
             ends.push(call.end(call.len()).unwrap());

@@ -55,8 +55,8 @@ impl Worker {
         let progress = Progress::read(world, &self.settings.recipe)?;
         let recipe = progress.recipe.clone();
         let events = world.prepare(recipe.log_key.as_deref())?;
-        let sorted = Sorted::load(&events)?;
-        let mut calls = Calls::new(&events, &sorted, &recipe, progress.at);
+        let mut sorted = Sorted::load(&events)?;
+        let mut calls = Calls::new(&events, &mut sorted, &recipe, progress.at);
         let proven = progress.at != Position::default();
         let mut sending = Sending { progress, until, doubts: Vec::new(), proven, refusals: 0 };
         while let Some(call) = calls.next()? {

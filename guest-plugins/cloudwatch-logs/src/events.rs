@@ -1,5 +1,7 @@
 //! A batch's events: in the order of their times, and without those that cannot be sent.
 
+use std::ops::RangeInclusive;
+
 use wharf_plugin::cloudwatch_logs::NO_MESSAGE;
 use wharf_plugin::{Failure, Rejection};
 
@@ -7,31 +9,37 @@ use crate::oversized::MAX_MESSAGE;
 use crate::settings::{Oversized, Recipe};
 use crate::world::Events;
 
-/// Events whose times or sizes are taken out of the host at once: some 128 KiB.
-const WINDOW: u32 = 16_384;
+/// Events whose times are taken out of the host at once: 128 KiB.
+const TIMES: u32 = 16_384;
+/// Events whose sizes are taken at once, and bytes of messages that these should have. To know a message's size the host reads it, and keeps
+/// the last few MiB that it read: sizes are taken no further ahead than that, so that sending finds the messages still there.
+const SIZES: RangeInclusive<u32> = 64..=16_384;
+const AHEAD: u64 = 512 << 10;
 
 /// Events, sorted.
 #[derive(Debug)]
 pub struct Sorted {
     times: Vec<i64>,
+    /// Those that were asked for so far.
     sizes: Vec<u32>,
+    /// Bytes of these messages.
+    bytes: u64,
     /// The event at each place; none where they come in order as it is, as they nearly always do.
     order: Option<Vec<u32>>,
 }
 
 impl Sorted {
-    /// Takes times and sizes out of the host. Events of equal times keep their order.
+    /// Takes times out of the host. Events of equal times keep their order.
     ///
     /// # Errors
-    /// Where the host cannot give them.
+    /// Where the host gives too few.
     pub fn load<E: Events>(events: &E) -> Result<Self, Failure> {
         let count = events.count();
-        let (mut times, mut sizes) = (Vec::with_capacity(count as usize), Vec::with_capacity(count as usize));
+        let mut times = Vec::with_capacity(count as usize);
         while let Some(first) = u32::try_from(times.len()).ok().filter(|first| *first < count) {
-            times.extend(events.times(first, WINDOW));
-            sizes.extend(events.sizes(first, WINDOW)?);
-            if times.len() <= first as usize || times.len() != sizes.len() {
-                return Err(Failure::transient("the host gave fewer times or sizes than the batch has records"));
+            times.extend(events.times(first, TIMES));
+            if times.len() <= first as usize {
+                return Err(too_few("times"));
             }
         }
         let order = (!times.is_sorted()).then(|| {
@@ -39,7 +47,39 @@ impl Sorted {
             order.sort_by_key(|event| times.get(*event as usize).copied());
             order
         });
-        Ok(Self { times, sizes, order })
+        Ok(Self { sizes: Vec::with_capacity(times.len()), times, bytes: 0, order })
+    }
+
+    /// Takes sizes out of the host until that of `event` is known.
+    ///
+    /// # Errors
+    /// Where the host cannot give them.
+    pub fn reach<E: Events>(&mut self, events: &E, event: u32) -> Result<(), Failure> {
+        while self.sizes.len() <= event as usize {
+            let first = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
+            let sizes = events.sizes(first, self.window())?;
+            if sizes.is_empty() {
+                return Err(too_few("sizes"));
+            }
+            self.bytes += sizes.iter().filter(|size| **size != NO_MESSAGE).map(|size| u64::from(*size)).sum::<u64>();
+            self.sizes.extend(sizes);
+        }
+        Ok(())
+    }
+
+    /// Takes all sizes out of the host.
+    ///
+    /// # Errors
+    /// As [`reach`](Self::reach).
+    pub fn reach_all<E: Events>(&mut self, events: &E) -> Result<(), Failure> {
+        self.count().checked_sub(1).map_or(Ok(()), |last| self.reach(events, last))
+    }
+
+    /// How many sizes to take next, by those that are known.
+    fn window(&self) -> u32 {
+        let known = self.sizes.len() as u64;
+        let usual = if known == 0 { 0 } else { AHEAD * known / self.bytes.max(1) };
+        u32::try_from(usual).unwrap_or(u32::MAX).clamp(*SIZES.start(), *SIZES.end())
     }
 
     /// How many, those included that cannot be sent.
@@ -54,7 +94,7 @@ impl Sorted {
     pub fn time(&self, event: u32) -> i64 {
         self.times.get(event as usize).copied().unwrap_or_default()
     }
-    /// Bytes of an event's message.
+    /// Bytes of an event's message, once [`reach`](Self::reach) has been there.
     pub fn size(&self, event: u32) -> u32 {
         self.sizes.get(event as usize).copied().unwrap_or(NO_MESSAGE)
     }
@@ -67,13 +107,13 @@ impl Sorted {
             && (size <= MAX_MESSAGE || recipe.oversized != Oversized::DeadLetter)
     }
 
-    /// How many are larger than CloudWatch Logs takes, and in order otherwise.
+    /// How many of all, whose sizes are known by then, are larger than CloudWatch Logs takes, and in order otherwise.
     pub fn large(&self) -> u64 {
         let large = |event: &u32| self.time(*event) >= 0 && (MAX_MESSAGE + 1..NO_MESSAGE).contains(&self.size(*event));
         (0..self.count()).filter(large).count() as u64
     }
 
-    /// Those that cannot be sent, and why.
+    /// Those of all, whose sizes are known by then, that cannot be sent, and why.
     pub fn aside(&self, recipe: &Recipe) -> Vec<Rejection> {
         let unsendable = (0..self.count()).filter(|event| !self.sendable(*event, recipe));
         unsendable.map(|record| Rejection { record, reason: self.why_aside(record, recipe) }).collect()
@@ -90,6 +130,10 @@ impl Sorted {
             (size, _) => format!("the message has {size} bytes, and CloudWatch Logs takes {MAX_MESSAGE}"),
         }
     }
+}
+
+fn too_few(what: &str) -> Failure {
+    Failure::transient(format!("the host gave fewer {what} than the batch has records"))
 }
 
 #[cfg(test)]
@@ -119,5 +163,23 @@ mod tests {
         let sorted = load(&times);
         assert_eq!(sorted.count(), 40_000);
         assert_eq!((sorted.at(0), sorted.at(39_999)), (39_999, 0));
+    }
+
+    #[test]
+    fn sizes_are_taken_as_far_as_they_are_wanted_and_little_further() {
+        let events = |bytes: usize| FakeEvents::new((0..40_000).map(|_| Event::new(1, &"x".repeat(bytes))).collect());
+        for (bytes, most) in [(1, 16_384), (256, 2_048), (1_000, 524)] {
+            let events = events(bytes);
+            let mut sorted = Sorted::load(&events).unwrap();
+            assert_eq!(sorted.sizes.len(), 0);
+            for event in [0, 1, 10_000, 10_001] {
+                sorted.reach(&events, event).unwrap();
+                assert!((event..=event + most).contains(&(sorted.sizes.len() as u32 - 1)), "{bytes} bytes: {event}");
+            }
+            sorted.reach_all(&events).unwrap();
+            assert_eq!(sorted.sizes, vec![bytes as u32; 40_000]);
+        }
+        let none = FakeEvents::new(Vec::new());
+        Sorted::load(&none).unwrap().reach_all(&none).unwrap();
     }
 }

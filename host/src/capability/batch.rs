@@ -3,6 +3,7 @@
 //! What the chunks' metadata tells is told without reading them. Everything else reads one chunk at a time from the journal, takes the
 //! batch's portion of it, and keeps the last one, since a guest goes through a batch in order.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::journal::{Journal, ReadError};
@@ -149,9 +150,17 @@ impl Batch {
         BatchChunks { inner: Arc::clone(&self.inner) }
     }
 
-    /// Where record `number` is: in which portion, and its number there.
-    pub(crate) fn place(&self, number: u32) -> Option<(usize, u32)> {
-        self.spans(number, 1).next().map(|span| (span.portion, span.first))
+    /// The portion that record `number` is in, and the numbers of all of its records.
+    pub(crate) fn portion_of(&self, number: u32) -> Option<(usize, Range<u32>)> {
+        let portion = self.inner.starts.partition_point(|start| *start <= number).checked_sub(1)?;
+        let records = *self.inner.starts.get(portion)?..*self.inner.starts.get(portion + 1)?;
+        records.contains(&number).then_some((portion, records))
+    }
+
+    /// The time of all records of a portion, where they have the same: known without reading them.
+    pub(crate) fn one_time(&self, portion: usize) -> Option<i64> {
+        let portion = self.inner.portions.get(portion)?;
+        (portion.first_ns() == portion.last_ns()).then(|| portion.first_ns())
     }
 
     fn map<T>(

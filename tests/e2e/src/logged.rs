@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use wharf_local_aws::Logs;
 use wharf_local_aws::logs::Event;
 
@@ -72,7 +72,8 @@ impl Logged {
     /// Where a message is JSON without `log`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.events().map(|(stream, event)| name_of(stream, &event.message)).collect()
+        let named = self.events().map(|(stream, event)| name_of(stream, &event.message));
+        named.collect::<anyhow::Result<_>>().unwrap_or_else(|error| panic!("{error:#}"))
     }
     /// How many events are there more than once, each counted as often as it is too many: same stream, time and message.
     #[must_use]
@@ -85,39 +86,78 @@ impl Logged {
     /// # Panics
     /// Where one is lost, or one is there that nobody wrote.
     pub fn assert_none_lost(&self, written: impl IntoIterator<Item = String>) {
-        let there: HashSet<String> = self.names().into_iter().collect();
-        let written: HashSet<String> = written.into_iter().collect();
-        let mut lost: Vec<_> = written.difference(&there).collect();
-        lost.sort();
-        assert!(lost.is_empty(), "{} of {} lines are lost: {:?}", lost.len(), written.len(), lost.first());
-        let strange: Vec<_> = there.difference(&written).take(3).collect();
-        assert!(strange.is_empty(), "lines arrived that nobody wrote: {strange:?}");
+        panic_with(self.check_none_lost(written));
     }
     /// The same, and no line is there twice.
     ///
     /// # Panics
     /// Where that is not so.
     pub fn assert_each_once(&self, written: impl IntoIterator<Item = String>) {
-        self.assert_none_lost(written);
+        panic_with(self.check_each_once(written));
+    }
+    /// See [`Logged::assert_none_lost`].
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_none_lost(&self, written: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+        let named = self.events().map(|(stream, event)| name_of(stream, &event.message));
+        let there: HashSet<String> = named.collect::<anyhow::Result<_>>()?;
+        let written: HashSet<String> = written.into_iter().collect();
+        let mut lost: Vec<_> = written.difference(&there).collect();
+        lost.sort();
+        ensure!(lost.is_empty(), "{} of {} lines are lost: {:?}", lost.len(), written.len(), lost.first());
+        let strange: Vec<_> = there.difference(&written).take(3).collect();
+        ensure!(strange.is_empty(), "lines arrived that nobody wrote: {strange:?}");
+        Ok(())
+    }
+    /// See [`Logged::assert_each_once`].
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_each_once(&self, written: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+        self.check_none_lost(written)?;
         let mut seen: HashMap<String, &str> = HashMap::new();
         for (stream, event) in self.events() {
-            let name = name_of(stream, &event.message);
+            let name = name_of(stream, &event.message)?;
             if let Some(before) = seen.insert(name.clone(), stream) {
-                panic!("{name} is twice: in {before} and in {stream}");
+                bail!("{name} is twice: in {before} and in {stream}");
             }
         }
+        Ok(())
+    }
+    /// In every stream, each source's lines stand in the order in which they were written.
+    ///
+    /// # Errors
+    /// Where not.
+    pub fn check_in_order(&self) -> anyhow::Result<()> {
+        let mut last: HashMap<(&str, String), u64> = HashMap::new();
+        for (stream, event) in self.events() {
+            let name = name_of(stream, &event.message)?;
+            let Some((source, number)) = name.rsplit_once('-') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            if let Some(before) = last.insert((stream, source.to_owned()), number) {
+                ensure!(before < number, "{stream}: {name} stands behind {source}-{before:08}");
+            }
+        }
+        Ok(())
     }
 }
 
-fn name_of(stream: &str, message: &str) -> String {
+fn name_of(stream: &str, message: &str) -> anyhow::Result<String> {
     let line = match serde_json::from_str::<serde_json::Value>(message) {
-        Ok(serde_json::Value::Object(fields)) => match fields.get("log").and_then(|log| log.as_str()) {
-            Some(log) => log.to_owned(),
-            None => panic!("an event in {stream} has no `log`: {message}"),
-        },
+        Ok(serde_json::Value::Object(fields)) => {
+            let log = fields.get("log").and_then(|log| log.as_str());
+            log.with_context(|| format!("an event in {stream} has no `log`: {message}"))?.to_owned()
+        }
         _ => message.to_owned(),
     };
-    line.split(' ').next().unwrap_or_default().to_owned()
+    Ok(line.split(' ').next().unwrap_or_default().to_owned())
+}
+
+fn panic_with(checked: anyhow::Result<()>) {
+    if let Err(error) = checked {
+        panic!("{error:#}");
+    }
 }
 
 #[cfg(test)]
@@ -159,5 +199,14 @@ mod tests {
     fn a_doubled_line_is_found() {
         let all = logged(&[("s", 1, "a-00000000"), ("t", 1, "a-00000000"), ("s", 1, "a-00000001")]);
         all.assert_each_once(WRITTEN.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_wrong_order_within_a_stream_is_found() {
+        let all =
+            logged(&[("s", 1, "a-00000001"), ("t", 1, "a-00000000"), ("s", 2, "b-00000000"), ("s", 3, "a-00000002")]);
+        all.check_in_order().unwrap();
+        let wrong = logged(&[("s", 1, "a-00000001 fox"), ("s", 1, "a-00000000 fox")]).check_in_order().unwrap_err();
+        assert_eq!(wrong.to_string(), "s: a-00000000 stands behind a-00000001");
     }
 }

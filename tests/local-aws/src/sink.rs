@@ -1,10 +1,13 @@
-//! An endpoint that takes what S3 clients send as fast as the socket gives it, and checks nothing: a benchmark that uses it measures the
-//! client. Plain threads and one buffer a connection: about 0.13 CPU seconds a gigabyte.
+//! An endpoint that takes what clients of S3 and CloudWatch Logs send as fast as the socket gives it, and checks nothing: a benchmark that
+//! uses it measures the client. Plain threads and one buffer a connection: about 0.13 CPU seconds a gigabyte.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::Operation;
 
 /// A running sink. Dropping it closes the port; connections end when their clients do.
 pub struct Sink {
@@ -14,7 +17,10 @@ pub struct Sink {
 
 #[derive(Default)]
 struct Counts {
+    /// How long every answer waits, as if the service were far away.
+    distance: Duration,
     requests: AtomicU64,
+    put_log_events: AtomicU64,
     body_bytes: AtomicU64,
     stopping: AtomicBool,
 }
@@ -25,9 +31,16 @@ impl Sink {
     /// # Errors
     /// Where no port can be had.
     pub fn start() -> io::Result<Self> {
+        Self::far_away(Duration::ZERO)
+    }
+    /// The same, but every answer comes so much later. A connection that waits costs nothing.
+    ///
+    /// # Errors
+    /// Where no port can be had.
+    pub fn far_away(distance: Duration) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(Counts { distance, ..Counts::default() });
         let shared = Arc::clone(&counts);
         std::thread::Builder::new().name("sink".into()).spawn(move || {
             for socket in listener.incoming() {
@@ -51,6 +64,11 @@ impl Sink {
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.counts.requests.load(Ordering::Relaxed)
+    }
+    /// Calls of PutLogEvents among them.
+    #[must_use]
+    pub fn put_log_events(&self) -> u64 {
+        self.counts.put_log_events.load(Ordering::Relaxed)
     }
     /// Bytes of bodies so far.
     #[must_use]
@@ -105,8 +123,15 @@ fn serve(mut socket: TcpStream, counts: &Counts) -> io::Result<()> {
             buffer.copy_within(head_end + of_this..filled, 0);
         }
         filled = behind - of_this;
-        socket.write_all(head.answer(counts.requests.fetch_add(1, Ordering::Relaxed)).as_bytes())?;
+        // Counted before the answer: whoever has that finds it counted.
         counts.body_bytes.fetch_add(head.length, Ordering::Relaxed);
+        if head.operation == Operation::PutLogEvents {
+            counts.put_log_events.fetch_add(1, Ordering::Relaxed);
+        }
+        if !counts.distance.is_zero() {
+            std::thread::sleep(counts.distance);
+        }
+        socket.write_all(head.answer(counts.requests.fetch_add(1, Ordering::Relaxed)).as_bytes())?;
     }
 }
 
@@ -119,6 +144,9 @@ struct Head {
     query: String,
     length: u64,
     expects_continue: bool,
+    /// What `X-Amz-Target` names; other where there is none, as for S3.
+    operation: Operation,
+    is_logs: bool,
 }
 
 impl Head {
@@ -128,17 +156,21 @@ impl Head {
         let mut request = lines.next().unwrap_or_default().split(' ');
         let method = request.next().unwrap_or_default().to_owned();
         let query = request.next().and_then(|target| target.split_once('?')).map_or("", |(_, query)| query).to_owned();
-        let mut head = Self { method, query, length: 0, expects_continue: false };
+        let mut head =
+            Self { method, query, length: 0, expects_continue: false, operation: Operation::Other, is_logs: false };
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             if name.eq_ignore_ascii_case("content-length") {
                 head.length = value.trim().parse().unwrap_or(0);
             } else if name.eq_ignore_ascii_case("expect") {
                 head.expects_continue = true;
+            } else if name.eq_ignore_ascii_case("x-amz-target") {
+                head.is_logs = true;
+                head.operation = Operation::of_target(value.trim());
             }
         }
         head
     }
-    /// What S3 would say to somebody who is always welcome.
+    /// What the service would say to somebody who is always welcome.
     fn answer(&self, number: u64) -> String {
         let ok = |body: &str| {
             let length = body.len();
@@ -146,6 +178,7 @@ impl Head {
         };
         let has = |name: &str| self.query.split('&').any(|pair| pair.split('=').next() == Some(name));
         match self.method.as_str() {
+            "POST" if self.is_logs => ok("{}"),
             "POST" if has("uploads") => ok(&format!(
                 "<InitiateMultipartUploadResult><UploadId>u{number}</UploadId></InitiateMultipartUploadResult>"
             )),
@@ -158,5 +191,35 @@ impl Head {
             "DELETE" => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
             _ => ok(""),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(sink: &Sink, request: &str) -> String {
+        let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, sink.port)).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn both_services_hear_what_they_expect_and_calls_of_put_log_events_are_counted() {
+        let sink = Sink::start().unwrap();
+        let logs = |operation: &str| {
+            let target = format!("Logs_20140328.{operation}");
+            format!("POST / HTTP/1.1\r\nX-Amz-Target: {target}\r\nContent-Length: 5\r\n\r\n{{   }}")
+        };
+        for operation in ["CreateLogStream", "PutLogEvents"] {
+            let answer = ask(&sink, &logs(operation));
+            assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n{}"), "{answer}");
+        }
+        let answer = ask(&sink, "POST /b/k?uploads HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+        assert!(answer.contains("<UploadId>"), "{answer}");
+        assert_eq!((sink.requests(), sink.put_log_events(), sink.body_bytes()), (3, 1, 10));
     }
 }

@@ -132,6 +132,7 @@ fn read_answer(socket: &mut TcpStream) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Measures it with an input of one file.
 pub fn measure(input: &Input, disk: &Path) -> anyhow::Result<Measured> {
     let sink = Sink::start()?;
     let folder = tempfile::tempdir_in(disk)?;
@@ -139,7 +140,8 @@ pub fn measure(input: &Input, disk: &Path) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let mut child = Command::new(std::env::current_exe()?)
         .arg(COMMAND)
-        .args([input.path(), folder.path().join("copy")])
+        .args(input.paths())
+        .arg(folder.path().join("copy"))
         .arg(address)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -152,7 +154,15 @@ pub fn measure(input: &Input, disk: &Path) -> anyhow::Result<Measured> {
     let usage = Usage::of(child.id())?;
     drop(child.stdin.take());
     child.wait()?;
-    Ok(Measured { input_bytes: input.bytes(), sent_bytes: sink.body_bytes(), wall, usage, guest_seconds: None })
+    Ok(Measured {
+        input_bytes: input.bytes(),
+        records: input.lines(),
+        sent_bytes: sink.body_bytes(),
+        wall,
+        usage,
+        guest_seconds: None,
+        calls: None,
+    })
 }
 
 #[cfg(test)]

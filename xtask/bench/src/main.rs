@@ -4,21 +4,29 @@
 //! Every figure is of one process, Wharf's own: user and system time and peak memory as the kernel counts them. The log lines come from
 //! memory (`/dev/shm`), the data directory is on a disk, and what is delivered goes to a sink on loopback that checks nothing
 //! and runs in this process. Objects are JSON lines with the date, the default.
+//!
+//! `scenario` runs one way through Wharf; `s3` and `logs` list them. `input` makes records, `post` sends them by HTTP, `service` stands for
+//! AWS, `limit` is the simplest program; `measure` and `table` are numbers and how they are shown.
 
 mod input;
 mod limit;
+mod logs;
 mod measure;
+mod post;
+mod s3;
 mod scenario;
+mod service;
+mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Parser;
 use wharf_task_kit::show;
 
-use crate::input::Input;
-use crate::measure::Measured;
-use crate::scenario::{Scenario, Source};
+use crate::input::{Inputs, Shape};
+use crate::scenario::Destination;
 
 /// Measures Wharf.
 #[derive(Debug, Parser)]
@@ -32,7 +40,11 @@ struct Arguments {
     /// Where the data directory is made: a real disk
     #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
     disk: PathBuf,
-    /// Only scenarios whose names contain one of these (`tail`, `gzip`, `1 worker`, …)
+    /// A CloudWatch Logs that reads every event and refuses what AWS refuses, in place of a sink that looks at nothing: shows that the calls are
+    /// right, and takes CPU from what is measured
+    #[arg(long)]
+    strict: bool,
+    /// Only scenarios whose names contain one of these (`tail`, `S3`, `gzip`, `Logs`, `4 streams`, `1 worker`, …)
     filters: Vec<String>,
 }
 
@@ -59,30 +71,36 @@ fn exit(done: anyhow::Result<()>) -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     std::fs::create_dir_all(&arguments.disk)?;
     let disk = arguments.disk.canonicalize()?;
-    let input = Input::make(arguments.megabytes * 1_000_000)?;
+    let mut inputs = Inputs::new(arguments.megabytes * 1_000_000)?;
+    let lines = inputs.of(Shape::LINES)?;
     println!(
-        "{} of log lines, {} lines of {} bytes; data directory in {}\n",
-        show::bytes(input.bytes()),
-        input.lines(),
+        "{} of log lines, {} lines of {} bytes; data directory in {}",
+        show::bytes(lines.bytes()),
+        lines.lines(),
         input::LINE_BYTES,
         disk.display()
     );
-    println!("{}", show::strong(Measured::HEADING));
-    let limit = limit::measure(&input, &disk)?;
-    println!("{}", limit.row("the limit: read, copy with fdatasync, send", None));
-    for scenario in Scenario::all() {
-        let name = scenario.name();
-        if arguments.filters.is_empty() || arguments.filters.iter().any(|filter| name.contains(filter.as_str())) {
-            let measured = match scenario.source {
-                Source::Tail => scenario.run_tail(&arguments.wharf, &input, &disk),
-                Source::Http => scenario.run_http(&arguments.wharf, &input, &disk),
-            };
-            println!("{}", measured?.row(&name, Some(&limit)));
+    let limit = limit::measure(lines, &disk)?;
+    for (to, mut scenarios) in [(Destination::S3, s3::scenarios()), (Destination::Logs, logs::scenarios())] {
+        let filters = &arguments.filters;
+        scenarios.retain(|one| filters.is_empty() || filters.iter().any(|filter| one.name.contains(filter.as_str())));
+        if scenarios.is_empty() {
+            continue;
+        }
+        println!("\n{}", show::strong(&table::heading(to)));
+        println!("{}", table::row(to, "the limit: read, copy with fdatasync, send", &limit, None));
+        for scenario in scenarios {
+            let measured = scenario.run(&arguments.wharf, inputs.of(scenario.shape)?, &disk, arguments.strict);
+            let measured = measured.with_context(|| scenario.name.clone())?;
+            println!("{}", table::row(to, &scenario.name, &measured, Some(&limit)));
         }
     }
     println!(
         "\nCPU is user and system time of the process in seconds for each GB (10⁹ bytes) of log lines; guest is the part of it that was"
     );
-    println!("spent inside calls of the component, the host's functions that it calls included.");
+    println!(
+        "spent inside calls of the component, the host's functions that it calls included. calls/1000 is calls of PutLogEvents"
+    );
+    println!("for 1,000 events; filled is how much of 1,048,576 bytes or 10,000 events a call carries, on average.");
     Ok(())
 }

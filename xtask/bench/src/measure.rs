@@ -1,4 +1,4 @@
-//! What the kernel says about a process, and how it is shown.
+//! What is measured of a process: what the kernel says about it, and what came of it.
 
 use std::time::Duration;
 
@@ -29,33 +29,41 @@ impl Usage {
     }
 }
 
+/// Calls of PutLogEvents.
+#[derive(Debug, Clone, Copy)]
+pub struct Calls {
+    pub count: u64,
+    /// How much of what they could carry they did carry, 0 to 1.
+    pub fill: f64,
+}
+
 /// One scenario's result.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
     pub input_bytes: u64,
+    pub records: u64,
     pub sent_bytes: u64,
     pub wall: Duration,
     pub usage: Usage,
     pub guest_seconds: Option<f64>,
+    pub calls: Option<Calls>,
 }
 
 impl Measured {
-    pub const HEADING: &'static str =
-        "scenario                                        MB/s  of limit  CPU s/GB    guest      peak       sent";
-
-    fn rate(&self) -> f64 {
+    /// Megabytes of input a second.
+    pub fn rate(&self) -> f64 {
         self.input_bytes as f64 / 1e6 / self.wall.as_secs_f64().max(1e-9)
     }
-    pub fn row(&self, name: &str, limit: Option<&Self>) -> String {
-        let of_limit = limit.map_or_else(String::new, |limit| format!("{:.2}", self.rate() / limit.rate()));
-        let cpu = self.usage.cpu_seconds / (self.input_bytes as f64 / 1e9);
-        let share = |seconds: f64| format!("{:.1} %", 100.0 * seconds / self.usage.cpu_seconds.max(1e-9));
-        let guest = self.guest_seconds.map_or_else(String::new, share);
-        let peak = self.usage.peak_bytes as f64 / f64::from(1 << 20);
-        let sent = self.sent_bytes as f64 / 1e6;
-        format!(
-            "{name:<44} {:>7.1}  {of_limit:>8}  {cpu:>8.2}  {guest:>7}  {peak:>5.0} MiB  {sent:>6.0} MB",
-            self.rate()
-        )
+    /// Records a second.
+    pub fn records_rate(&self) -> f64 {
+        self.records as f64 / self.wall.as_secs_f64().max(1e-9)
+    }
+    /// CPU seconds for each GB of input.
+    pub fn cpu(&self) -> f64 {
+        self.usage.cpu_seconds / (self.input_bytes as f64 / 1e9)
+    }
+    /// The component's part of it, 0 to 1.
+    pub fn guest(&self) -> Option<f64> {
+        self.guest_seconds.map(|seconds| seconds / self.usage.cpu_seconds.max(1e-9))
     }
 }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use wharf_e2e::{Wharf, free_port};
-
 use wharf_task_kit::repository;
 
-use crate::BUCKET;
+use crate::{BUCKET, GROUP};
 
 /// Says that a folder is a demo's, and may be removed by the next one.
 const MARK: &str = ".wharf-demo";
@@ -43,29 +42,38 @@ data_dir: "{data}"
 
 aws:
   region: us-east-1
-  # The demo's own S3, gone when the demo has ended. Leave this line out for AWS itself.
+  # The demo's own S3 and CloudWatch Logs, gone when the demo has ended. Leave this line out for AWS itself.
   endpoint: {endpoint}
 
 admin:
   listen: 127.0.0.1:{admin}
 
 sources:
-  app:
-    type: tail
-    paths: ["{logs}/*.log*"]
-    read_from: beginning
-    refresh_interval: 500ms
+  web: {{ type: tail, paths: ["{logs}/web.log*"], tag: app.web, refresh_interval: 500ms }}
+  api: {{ type: tail, paths: ["{logs}/api.log*"], tag: app.api, refresh_interval: 500ms }}
+  worker: {{ type: tail, paths: ["{logs}/worker.log*"], tag: app.worker, refresh_interval: 500ms }}
 
 outputs:
   archive:
     plugin: s3
-    match: "app"
+    match: "app.*"
     workers: 2
     # Small, so that a few seconds make several objects.
     batch: {{ max_bytes: 150KB, max_age: 1s }}
     config:
       bucket: {BUCKET}
       key_format: /logs/demo/segment_$INDEX
+  live:
+    plugin: cloudwatch_logs
+    match: "app.*"
+    workers: 2
+    # Nothing waits longer than this, so calls are small here.
+    batch: {{ max_age: 1s }}
+    config:
+      log_group_name: {GROUP}
+      log_stream_prefix: "demo-"  # the tag follows
+      log_key: log                # the line itself, not {{"log": line}}
+      auto_create_group: true
 "#,
             binary = self.binary.display(),
             config = self.config().display(),
@@ -93,6 +101,10 @@ outputs:
     /// Where the demo's S3 puts objects as files.
     pub fn objects(&self) -> PathBuf {
         self.root.join("objects")
+    }
+    /// Where the events are written down.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("events")
     }
     pub fn wharf_log(&self) -> PathBuf {
         self.root.join("wharf.log")

@@ -1,7 +1,9 @@
 //! Log events: what a guest knows of the records that it is about to send, without their messages.
 //!
-//! Nothing bulky is kept but the chunks that were read last: each window of sizes, and each request, goes through the records again.
+//! Nothing bulky is kept but the chunks that were read last: each window of sizes, and each request, goes through the records again. A guest
+//! that asks for sizes no further ahead than it sends has each chunk read once.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::recent::Recent;
@@ -38,6 +40,9 @@ struct Inner {
 pub(super) struct Reader<'a> {
     inner: &'a Inner,
     recent: MutexGuard<'a, Recent>,
+    /// The portion of the last event, and the numbers of its records: the next event is mostly there too.
+    portion: usize,
+    records: Range<u32>,
 }
 
 /// One event before its message is made.
@@ -68,19 +73,18 @@ impl Events {
         self.inner.batch.size() / u64::from(self.inner.batch.count().max(1))
     }
 
-    /// Times of `count` events from `first`, milliseconds. Blocks on the disk.
+    /// Times of `count` events from `first`, milliseconds. Blocks on the disk, where metadata do not tell.
     pub(super) fn times(&self, first: u32, count: u32) -> Result<Vec<i64>, ReadError> {
-        self.map(first, count, |event| event.time_ms())
+        self.map(first, count, |reader, number| reader.time_ms(number))
     }
 
     /// Sizes of their messages. Blocks on the disk.
     pub(super) fn sizes(&self, first: u32, count: u32) -> Result<Vec<u32>, ReadError> {
         let mut made = Vec::new();
-        self.map(first, count, |event| {
+        self.map(first, count, |reader, number| {
             // A body has less than 4 GiB; should its message have more, it is none that could be sent.
-            event
-                .message(&mut made)
-                .map_or(NO_MESSAGE, |message| u32::try_from(message.len()).unwrap_or(NO_MESSAGE - 1))
+            let size = |message: Message<'_>| u32::try_from(message.len()).unwrap_or(NO_MESSAGE - 1);
+            Ok(reader.event(number)?.map(|event| event.message(&mut made).map_or(NO_MESSAGE, size)))
         })
     }
 
@@ -103,7 +107,7 @@ impl Events {
     /// Goes through the events. One at a time can.
     pub(super) fn reader(&self) -> Reader<'_> {
         let recent = self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        Reader { inner: &self.inner, recent }
+        Reader { inner: &self.inner, recent, portion: 0, records: 0..0 }
     }
 
     /// Says that there is no such event.
@@ -111,12 +115,18 @@ impl Events {
         HostError::Invalid(format!("there is no event {event}: there are {}", self.count()))
     }
 
-    fn map<T>(&self, first: u32, count: u32, mut value: impl FnMut(&Event<'_>) -> T) -> Result<Vec<T>, ReadError> {
+    fn map<T>(
+        &self,
+        first: u32,
+        count: u32,
+        mut value: impl FnMut(&mut Reader<'_>, u32) -> Result<Option<T>, ReadError>,
+    ) -> Result<Vec<T>, ReadError> {
         let mut reader = self.reader();
-        let mut values = Vec::new();
-        for number in first..first.saturating_add(count).min(self.count()) {
-            let Some(event) = reader.event(number)? else { break };
-            values.push(value(&event));
+        let numbers = first..first.saturating_add(count).min(self.count());
+        let mut values = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let Some(value) = value(&mut reader, number)? else { break };
+            values.push(value);
         }
         Ok(values)
     }
@@ -130,23 +140,43 @@ pub(super) fn no_message(event: u32) -> HostError {
 impl Reader<'_> {
     /// Event `number`, where there is one. Blocks on the disk.
     pub(super) fn event(&mut self, number: u32) -> Result<Option<Event<'_>>, ReadError> {
-        let Inner { batch, selection, messages, .. } = self.inner;
-        let record = match selection {
-            Selection::All => Some(number),
-            Selection::Range(first, count) => (number < *count).then(|| first.saturating_add(number)),
-            Selection::Indexes(numbers) => numbers.get(number as usize).copied(),
-        };
-        let Some((chunk, record)) = record.and_then(|record| batch.place(record)) else { return Ok(None) };
-        let chunk = self.recent.chunk(batch, chunk)?;
+        let Some((portion, record)) = self.place(number) else { return Ok(None) };
+        let chunk = self.recent.chunk(&self.inner.batch, portion)?;
         let kind = chunk.meta().kind;
-        Ok(chunk.record(record).map(|record| Event { kind, record, messages }))
+        Ok(chunk.record(record).map(|record| Event { kind, record, messages: &self.inner.messages }))
+    }
+
+    /// The time of event `number`, milliseconds, where there is one. Blocks on the disk, but only where its neighbours have other times.
+    fn time_ms(&mut self, number: u32) -> Result<Option<i64>, ReadError> {
+        match self.place(number).and_then(|(portion, _)| self.inner.batch.one_time(portion)) {
+            Some(time_ns) => Ok(Some(milliseconds(time_ns))),
+            None => Ok(self.event(number)?.map(|event| event.time_ms())),
+        }
+    }
+
+    /// Where event `number` is: in which portion, and the number of its record there.
+    fn place(&mut self, number: u32) -> Option<(usize, u32)> {
+        let record = match &self.inner.selection {
+            Selection::All => number,
+            Selection::Range(first, count) => (number < *count).then(|| first.saturating_add(number))?,
+            Selection::Indexes(numbers) => *numbers.get(number as usize)?,
+        };
+        if !self.records.contains(&record) {
+            (self.portion, self.records) = self.inner.batch.portion_of(record)?;
+        }
+        Some((self.portion, record - self.records.start))
     }
 }
 
+/// Rounded down, also before 1970.
+fn milliseconds(nanoseconds: i64) -> i64 {
+    nanoseconds.div_euclid(1_000_000)
+}
+
 impl<'a> Event<'a> {
-    /// Milliseconds since 1970 UTC, rounded down, also before that.
+    /// Milliseconds since 1970 UTC.
     pub(super) fn time_ms(&self) -> i64 {
-        self.record.time_ns.div_euclid(1_000_000)
+        milliseconds(self.record.time_ns)
     }
 
     /// Its message, where it has one. `made` is for what has to be written anew.

@@ -19,6 +19,20 @@ pub(super) fn count(bytes: &[u8]) -> usize {
     blocks.iter().map(|block| one(block)).sum::<usize>() + one(rest)
 }
 
+/// Whether a byte below U+0020 has no short escape: it becomes `\u00XX`.
+fn is_written_long(byte: u8) -> bool {
+    (byte < 0x20) & (byte != 0x08) & (byte != b'\t') & (byte != b'\n') & (byte != 0x0c) & (byte != b'\r')
+}
+
+/// How many bytes UTF-8 text has as the inside of a JSON string.
+pub(super) fn length(text: &[u8]) -> usize {
+    let (blocks, rest) = text.as_chunks::<32>();
+    // An escape adds 1 byte, a long one 5: 32 of these fit a byte, which keeps the sum in vectors of bytes.
+    let added = |byte: &u8| u8::from(must_be_escaped(*byte)) + 4 * u8::from(is_written_long(*byte));
+    let of = |bytes: &[u8]| usize::from(bytes.iter().map(added).sum::<u8>());
+    text.len() + blocks.iter().map(|block| of(block)).sum::<usize>() + of(rest)
+}
+
 /// The high bit of each byte that has to be escaped. A borrow can also mark a byte above such a one, so only the lowest mark
 /// is to be trusted.
 fn marks(word: [u8; 8]) -> u64 {
@@ -33,7 +47,17 @@ fn marks(word: [u8; 8]) -> u64 {
 ///
 /// Blocks without such a byte are copied as they are. In a block with one the next is seldom far, so it goes on by words: a
 /// word is copied whole, and cut back to the byte that is escaped.
-pub(super) fn write(mut text: &[u8], out: &mut Vec<u8>) {
+pub(super) fn write(text: &[u8], out: &mut Vec<u8>) {
+    write_by(text, out, write_byte);
+}
+
+/// Appends UTF-8 text, escaped, and escaped again: a string inside of JSON that is itself inside of a string.
+pub(super) fn write_twice(text: &[u8], out: &mut Vec<u8>) {
+    write_by(text, out, write_byte_twice);
+}
+
+#[inline]
+fn write_by(mut text: &[u8], out: &mut Vec<u8>, write_byte: impl Fn(u8, &mut Vec<u8>)) {
     const BLOCK: usize = 32;
     while !text.is_empty() {
         let (blocks, _) = text.as_chunks::<BLOCK>();
@@ -79,6 +103,21 @@ fn write_byte(byte: u8, out: &mut Vec<u8>) {
         _ => return out.push(byte),
     };
     out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Appends what [`write_byte`] would, escaped.
+#[inline]
+fn write_byte_twice(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        b'"' => out.extend_from_slice(br#"\\\""#),
+        b'\\' => out.extend_from_slice(br"\\\\"),
+        0..0x20 => {
+            // Of an escape only the reverse solidus is one of those bytes.
+            out.push(b'\\');
+            write_byte(byte, out);
+        }
+        _ => out.push(byte),
+    }
 }
 
 /// Appends any bytes, escaped; what is no UTF-8 becomes U+FFFD, one for each maximal subpart as Unicode recommends.
@@ -178,6 +217,7 @@ mod tests {
                 assert_eq!(format!("\"{}\"", escaped(text.as_bytes())), serde_json::to_string(&text).unwrap());
                 let needed = usize::from(byte < 0x20 || byte == b'"' || byte == b'\\');
                 assert_eq!(count(text.as_bytes()), needed);
+                assert_eq!(length(text.as_bytes()), serde_json::to_string(&text).unwrap().len() - 2);
             }
         }
     }
@@ -210,6 +250,20 @@ mod tests {
         #[test]
         fn any_text_is_escaped_as_serde_json_does(text in any::<String>()) {
             prop_assert_eq!(format!("\"{}\"", escaped(text.as_bytes())), serde_json::to_string(&text).unwrap());
+        }
+
+        #[test]
+        fn the_length_is_that_of_what_is_written(text in "[ -~\0-\x1fé😀]{0,200}") {
+            prop_assert_eq!(length(text.as_bytes()), escaped(text.as_bytes()).len());
+        }
+
+        #[test]
+        fn a_string_inside_of_json_inside_of_a_string_is_as_serde_json_writes_it(text in "[ -~\0-\x1fé😀]{0,200}") {
+            let mut out = Vec::new();
+            write_twice(text.as_bytes(), &mut out);
+            let once = serde_json::to_string(&text).unwrap();
+            let inside = &once[1..once.len() - 1];
+            prop_assert_eq!(format!("\"{}\"", String::from_utf8(out).unwrap()), serde_json::to_string(inside).unwrap());
         }
 
         #[test]

@@ -31,6 +31,8 @@ enum Way {
 pub enum Message<'a> {
     /// UTF-8.
     Text(&'a str),
+    /// An object whose only key, `log`, has this text.
+    Object(&'a str),
     /// Not all of it is.
     Bytes(&'a [u8]),
 }
@@ -58,13 +60,15 @@ impl Messages {
         let bytes = match way {
             Way::Copy => body,
             Way::Absent => return None,
-            Way::Object => {
-                made.clear();
-                made.extend_from_slice(br#"{"log":""#);
-                escape::write_lossy(body, made);
-                made.extend_from_slice(br#""}"#);
-                made.as_slice()
-            }
+            Way::Object => match simdutf8::basic::from_utf8(body) {
+                // Written when it is wanted, and where it is wanted.
+                Ok(text) => return Some(Message::Object(text)),
+                Err(_) => {
+                    made.clear();
+                    write_object(made, |made| escape::write_lossy(body, made));
+                    made.as_slice()
+                }
+            },
             Way::Value(key) => {
                 let value = key.value(body)?;
                 match object::inside_string(value) {
@@ -85,12 +89,25 @@ impl Messages {
     }
 }
 
+/// What stands around the text of an object that has only the key `log`; and the same inside of a JSON string.
+const OPENING: &[u8] = br#"{"log":""#;
+const CLOSING: &[u8] = br#""}"#;
+const OPENING_ESCAPED: &[u8] = br#"{\"log\":\""#;
+const CLOSING_ESCAPED: &[u8] = br#"\"}"#;
+
+fn write_object(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(OPENING);
+    text(out);
+    out.extend_from_slice(CLOSING);
+}
+
 impl<'a> Message<'a> {
     /// Its length in UTF-8, bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Object(text) => OPENING.len() + escape::length(text.as_bytes()) + CLOSING.len(),
             Self::Bytes(bytes) => escape::lossy_length(bytes),
         }
     }
@@ -100,6 +117,7 @@ impl<'a> Message<'a> {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.is_empty(),
+            Self::Object(_) => false,
             Self::Bytes(bytes) => bytes.is_empty(),
         }
     }
@@ -109,6 +127,12 @@ impl<'a> Message<'a> {
     pub fn text(&self) -> Cow<'a, str> {
         match *self {
             Self::Text(text) => Cow::Borrowed(text),
+            Self::Object(text) => {
+                let mut made = Vec::with_capacity(self.len());
+                write_object(&mut made, |made| escape::write(text.as_bytes(), made));
+                // What is escaped of UTF-8 is UTF-8.
+                Cow::Owned(String::from_utf8(made).unwrap_or_default())
+            }
             Self::Bytes(bytes) => String::from_utf8_lossy(bytes),
         }
     }
@@ -117,6 +141,11 @@ impl<'a> Message<'a> {
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
             Self::Text(text) => escape::write(text.as_bytes(), out),
+            Self::Object(text) => {
+                out.extend_from_slice(OPENING_ESCAPED);
+                escape::write_twice(text.as_bytes(), out);
+                out.extend_from_slice(CLOSING_ESCAPED);
+            }
             Self::Bytes(bytes) => escape::write_lossy(bytes, out),
         }
     }

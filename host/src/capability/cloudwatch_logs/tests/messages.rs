@@ -22,6 +22,24 @@ async fn times_are_milliseconds_rounded_down() {
 }
 
 #[tokio::test]
+async fn one_time_of_many_records_is_told_without_reading_them() {
+    let mut bench = Bench::new(|_| ok()).await;
+    let (same, differing): (&[(i64, &[u8])], &[(i64, &[u8])]) =
+        (&[(-5_000_001, b"a"), (-5_000_001, b"b")], &[(7_000_000, b"c"), (8_000_000, b"d")]);
+    let batch = bench.batch(&[(BodyKind::Text, same), (BodyKind::Text, differing)]).await;
+    let numbers = Selection::Indexes(vec![1, 2]);
+    let mut prepare = async |select| bench.caller.prepare(borrow(&batch), select, None).await.unwrap().unwrap();
+    let (all, some) = (prepare(Selection::All).await, prepare(numbers).await);
+    let ids: Vec<_> = (0..100).map(crate::record::ChunkId).collect();
+    // Both chunks are gone from the journal.
+    bench.journal.release(&ids);
+    assert_eq!(bench.caller.times(borrow(&all), 0, 2).await.unwrap(), [-6, -6]);
+    assert_eq!(bench.caller.times(borrow(&some), 0, 1).await.unwrap(), [-6]);
+    assert!(bench.caller.times(borrow(&all), 0, 3).await.is_err());
+    assert!(bench.caller.times(borrow(&some), 0, 2).await.is_err());
+}
+
+#[tokio::test]
 async fn sizes_are_bytes_of_utf8_and_say_where_there_is_no_message() {
     let mut bench = Bench::new(|_| ok()).await;
     let texts: &[(i64, &[u8])] =
