@@ -110,7 +110,7 @@ pub enum Outcome {
     /// Every record is delivered but these, checked: ascending, each once, inside the batch.
     Delivered {
         /// Record numbers and reasons.
-        rejected: Vec<(u32, String)>,
+        rejected: Vec<(u32, Arc<str>)>,
     },
     /// Not delivered, as the component says.
     Failed(Failure),
