@@ -164,6 +164,8 @@ pub struct Death {
     pub cause: DeathCause,
     /// Trap, frames, limits: for a person.
     pub message: String,
+    /// The same in one line, without frames: for what each record of a batch carries.
+    pub in_short: String,
     /// The last lines that it logged.
     pub last_log: Vec<String>,
 }

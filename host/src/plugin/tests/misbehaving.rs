@@ -32,6 +32,7 @@ async fn a_trap_costs_the_store_and_tells_what_the_guest_said_last() {
     let death = death("trap").await;
     assert_eq!(death.cause, DeathCause::Trap);
     assert!(death.message.contains("unreachable"), "{}", death.message);
+    assert_eq!(death.in_short, "wasm trap: wasm `unreachable` instruction executed");
     assert!(death.last_log.iter().any(|line| line.contains("on purpose, in deliver")), "{:?}", death.last_log);
 }
 
