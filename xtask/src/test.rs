@@ -12,6 +12,9 @@ pub struct Options {
     /// How often the crash tests kill the process, in all
     #[arg(long, value_name = "N", default_value_t = 60)]
     crash_cycles: u64,
+    /// How often those of CloudWatch Logs do, in all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    logs_crash_cycles: u64,
     /// How often the power is cut
     #[arg(long, value_name = "N", default_value_t = 20)]
     power_cuts: u64,
@@ -59,6 +62,7 @@ fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()>
         .args(["test", "--workspace", "--test", "e2e"])
         .env("WHARF_BIN", binary)
         .env("WHARF_CRASH_CYCLES", options.crash_cycles.to_string())
+        .env("WHARF_LOGS_CRASH_CYCLES", options.logs_crash_cycles.to_string())
         .env("WHARF_POWER_CUTS", options.power_cuts.to_string())
         .env("WHARF_SKIPPED_FILE", skipped);
     crate::run(with_filters(&mut whole, options), "end-to-end tests")

@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use crate::fake::{Event, FakeEvents};
     use crate::settings::Oversized;
+    use wharf_plugin::Report;
 
     const DAY: i64 = 86_400_000;
 
@@ -259,10 +260,13 @@ mod tests {
         let mut sorted = Sorted::load(&events).unwrap();
         let done = Position { records: 5, pieces: 0 };
         assert!(!Calls::new(&events, &mut sorted, &recipe(Oversized::DeadLetter), done).more().unwrap());
-        let aside = sorted.aside(&recipe(Oversized::DeadLetter));
-        let reasons: Vec<_> = aside.iter().map(|rejection| (rejection.record, rejection.reason.as_str())).collect();
+        let aside = |oversized| {
+            let mut report = Report::all_delivered();
+            sorted.put_aside(&recipe(oversized), &mut report);
+            report
+        };
         assert_eq!(
-            reasons,
+            aside(Oversized::DeadLetter).rejected(),
             [
                 (0, "the time is before 1970, and CloudWatch Logs takes none of such a time"),
                 (1, "the message is empty, and CloudWatch Logs takes none of no length"),
@@ -270,7 +274,7 @@ mod tests {
                 (4, "the message has 1048551 bytes, and CloudWatch Logs takes 1048550"),
             ]
         );
-        assert_eq!(sorted.aside(&recipe(Oversized::Truncate)).len(), 3);
+        assert_eq!(aside(Oversized::Truncate).rejections(), 3);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! One batch, one log stream: its calls one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
 use wharf_plugin::cloudwatch_logs::{Accepted, Put};
-use wharf_plugin::{Failure, FailureKind, Rejection, Report, warn};
+use wharf_plugin::{Failure, FailureKind, Report, warn};
 
 use crate::calls::{Call, Calls, Contents, Position};
 use crate::events::Sorted;
@@ -206,15 +206,20 @@ fn refused_ranges(accepted: &Accepted, count: usize) -> Vec<(Range<usize>, Why)>
 
 /// What cannot be sent and what was refused, each record once, however many pieces it came in.
 fn report(sorted: &Sorted, progress: &Progress) -> Report {
-    let mut reasons: BTreeMap<u32, String> =
-        sorted.aside(&progress.recipe).into_iter().map(|rejection| (rejection.record, rejection.reason)).collect();
+    let recipe = &progress.recipe;
+    let mut report = Report::all_delivered();
+    sorted.put_aside(recipe, &mut report);
+    let mut told = BTreeSet::new();
     for Refused { from, to, why } in progress.refused() {
         // Places between two events of a call may be of events that were in none.
-        for event in (*from..sorted.count().min(*to)).map(|place| sorted.at(place)) {
-            reasons.entry(event).or_insert_with(|| why.reason());
+        let events = (*from..sorted.count().min(*to)).map(|place| sorted.at(place));
+        for record in events.filter(|event| sorted.sendable(*event, recipe)) {
+            if told.insert(record) {
+                report.reject(record, &why.reason());
+            }
         }
     }
-    Report { rejected: reasons.into_iter().map(|(record, reason)| Rejection { record, reason }).collect() }
+    report
 }
 
 /// Where every event is refused it may be what is sent with all of them, and a person has to look.

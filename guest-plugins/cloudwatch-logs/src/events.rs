@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use wharf_plugin::cloudwatch_logs::NO_MESSAGE;
-use wharf_plugin::{Failure, Rejection};
+use wharf_plugin::{Failure, Report};
 
 use crate::oversized::MAX_MESSAGE;
 use crate::settings::{Oversized, Recipe};
@@ -123,13 +123,14 @@ impl Sorted {
         (0..self.count()).filter(large).count() as u64
     }
 
-    /// Those of all, whose sizes are known by then, that cannot be sent, and why.
-    pub fn aside(&self, recipe: &Recipe) -> Vec<Rejection> {
+    /// Rejects those of all, whose sizes are known by then, that cannot be sent.
+    pub fn put_aside(&self, recipe: &Recipe, report: &mut Report) {
         if self.plain {
-            return Vec::new();
+            return;
         }
-        let unsendable = (0..self.count()).filter(|event| !self.sendable(*event, recipe));
-        unsendable.map(|record| Rejection { record, reason: self.why_aside(record, recipe) }).collect()
+        for event in (0..self.count()).filter(|event| !self.sendable(*event, recipe)) {
+            report.reject(event, &self.why_aside(event, recipe));
+        }
     }
 
     fn why_aside(&self, event: u32, recipe: &Recipe) -> String {

@@ -7,8 +7,8 @@ use std::hint::black_box;
 
 use wharf_plugin::log::Level;
 use wharf_plugin::{
-    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Rejection, Report, log, metrics,
-    records, s3, schema, sequence, storage,
+    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Report, log, metrics, records, s3,
+    schema, sequence, storage,
 };
 
 /// What to do wrong.
@@ -55,8 +55,11 @@ impl Output for Misbehaving {
     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
         let tag = batch.tag();
         let rejecting = |numbers: &[u32]| {
-            let rejection = |record: &u32| Rejection { record: *record, reason: "because".into() };
-            Ok(Report { rejected: numbers.iter().map(rejection).collect() })
+            let mut report = Report::all_delivered();
+            for record in numbers {
+                report.reject(*record, "because");
+            }
+            Ok(report)
         };
         match tag.as_str() {
             "ok" => Ok(Report::all_delivered()),
@@ -73,14 +76,17 @@ impl Output for Misbehaving {
                 }
             }
             "reject_first" => rejecting(&[0]),
+            "reject_all" => rejecting(&(0..batch.count()).collect::<Vec<_>>()),
             "reject_odd" => rejecting(&(0..batch.count()).filter(|number| number % 2 == 1).collect::<Vec<_>>()),
             "reject_twice" => rejecting(&[0, 0]),
-            "reject_unordered" => rejecting(&[1, 0]),
             "reject_outside" => rejecting(&[batch.count()]),
             "reject_everything_with_long_reasons" => {
                 let reason = "x".repeat(1 << 20);
-                let rejection = |record| Rejection { record, reason: reason.clone() };
-                Ok(Report { rejected: (0..20).map(rejection).collect() })
+                let mut report = Report::all_delivered();
+                for record in 0..20 {
+                    report.reject(record, &format!("{record}{reason}"));
+                }
+                Ok(report)
             }
             "throttled" => {
                 Err(Failure { kind: FailureKind::Throttled, message: "slow down".into(), retry_after_ms: Some(1500) })

@@ -1,6 +1,6 @@
 //! One batch, one object.
 
-use wharf_plugin::{Failure, Rejection, Report, Selection, debug, metrics, warn};
+use wharf_plugin::{Failure, Report, Selection, debug, metrics, warn};
 
 use crate::conflict::{self, End, Whose, whose};
 use crate::multipart::{self, Step};
@@ -27,7 +27,7 @@ pub fn deliver<W: World>(world: &W, settings: &Settings) -> Result<Report, Failu
     // Where no record has the `log_key` there is nothing to write, and no number is used up.
     if pieces.finished() {
         let report = report(world, settings, &mut pieces)?;
-        if report.rejected.len() as u64 == u64::from(world.count()) {
+        if report.rejections() as u64 == u64::from(world.count()) {
             return Ok(report);
         }
     }
@@ -120,7 +120,11 @@ fn report<W: World>(world: &W, settings: &Settings, pieces: &mut W::Pieces) -> R
         numbers.extend(more);
     }
     let reason = format!("the record has no key `{log_key}`");
-    Ok(Report { rejected: numbers.into_iter().map(|record| Rejection { record, reason: reason.clone() }).collect() })
+    let mut report = Report::all_delivered();
+    for record in numbers {
+        report.reject(record, &reason);
+    }
+    Ok(report)
 }
 
 fn skipped<P: Pieces>(settings: &Settings, pieces: &mut P) -> Result<Vec<u32>, Failure> {

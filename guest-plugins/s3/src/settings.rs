@@ -9,6 +9,8 @@ use crate::names;
 use crate::object::{self, Target};
 use crate::template::{self, Template};
 
+/// Half of what a counter can count to.
+const MAX_INDEX_START: u64 = u64::MAX / 2;
 const DEFAULT_KEY_FORMAT: &str = "/wharf-logs/$TAG/%Y/%m/%d/%H/%M/%S-$UUID";
 const MIB: u64 = 1 << 20;
 /// S3 takes no smaller part but the last (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>).
@@ -108,6 +110,10 @@ impl Settings {
                 "with `$UUID` in `key_format` every key is distinct, so each counter would count one object",
             );
         }
+        let index_start = config.index_start.unwrap_or(0);
+        if index_start > MAX_INDEX_START {
+            it.add("index_start", format!("{index_start} leaves no room to count on: {MAX_INDEX_START} at most"));
+        }
         let target = object::target(&config, format, it);
 
         let Some(key) = key.filter(|_| faults.is_empty()) else { return Err(faults.into_all()) };
@@ -124,7 +130,7 @@ impl Settings {
         let settings = Self {
             target,
             key,
-            index_start: config.index_start.unwrap_or(0),
+            index_start,
             index_scope,
             on_conflict,
             encoding,

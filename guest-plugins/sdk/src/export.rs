@@ -191,8 +191,8 @@ pub mod __private {
 
     impl From<Report> for WitReport {
         fn from(report: Report) -> Self {
-            let rejection = |r: crate::Rejection| WitRejection { record: r.record, reason: r.reason };
-            Self { rejected: report.rejected.into_iter().map(rejection).collect() }
+            let rejection = |(reason, records)| WitRejection { records, reason };
+            Self { rejected: report.into_reasons().into_iter().map(rejection).collect() }
         }
     }
 

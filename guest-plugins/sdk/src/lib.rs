@@ -70,7 +70,7 @@ pub mod units;
 pub use batch::{Batch, Body, Encoder, Encoding, Kind, Record, Records, Selection};
 pub use failure::{Failure, FailureKind, HostError};
 pub use faults::{Faults, listed};
-pub use output::{ConfigFault, Context, Output, PartitionKey, Plan, Rejection, Report};
+pub use output::{ConfigFault, Context, Output, PartitionKey, Plan, Report};
 
 #[doc(hidden)]
 pub use export::__private;

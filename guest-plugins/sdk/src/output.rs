@@ -1,5 +1,7 @@
 //! What an output plugin is: one trait, and the types that it speaks.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -108,11 +110,11 @@ impl ConfigFault {
     }
 }
 
-/// A settled batch: every record is delivered but those named here.
+/// A settled batch: every record is delivered but those that the report rejects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Each record once.
-    pub rejected: Vec<Rejection>,
+    /// Record numbers by reason: there may be a million of them for one.
+    rejected: BTreeMap<String, Vec<u32>>,
 }
 
 impl Report {
@@ -121,13 +123,40 @@ impl Report {
     pub fn all_delivered() -> Self {
         Self::default()
     }
-}
 
-/// One record that the destination will never take.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejection {
-    /// Its number in the batch, from 0.
-    pub record: u32,
-    /// Why.
-    pub reason: String,
+    /// The destination will never take this record, by its number in the batch from 0: it becomes a dead letter with the reason. In
+    /// any order, each record once.
+    pub fn reject(&mut self, record: u32, reason: &str) {
+        match self.rejected.get_mut(reason) {
+            Some(records) => records.push(record),
+            None => {
+                self.rejected.insert(reason.to_owned(), vec![record]);
+            }
+        }
+    }
+
+    /// How many records are rejected.
+    #[must_use]
+    pub fn rejections(&self) -> usize {
+        self.rejected.values().map(Vec::len).sum()
+    }
+
+    /// The rejected records and their reasons, by record.
+    #[must_use]
+    pub fn rejected(&self) -> Vec<(u32, &str)> {
+        let mut all = Vec::with_capacity(self.rejections());
+        for (reason, records) in &self.rejected {
+            all.extend(records.iter().map(|record| (*record, reason.as_str())));
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// Reasons, and the records of each, ascending.
+    pub(crate) fn into_reasons(mut self) -> BTreeMap<String, Vec<u32>> {
+        for records in self.rejected.values_mut() {
+            records.sort_unstable();
+        }
+        self.rejected
+    }
 }

@@ -40,12 +40,12 @@ enum Dead {
     /// All, for one reason.
     All(String),
     /// These, ascending.
-    Some(Vec<(u32, String)>),
+    Some(Vec<(u32, Arc<str>)>),
 }
 
 impl Ending {
     /// The destination has confirmed the batch, but for the rejected records.
-    pub(crate) async fn delivered(&self, batch: &Batch, portions: &Portions, rejected: Vec<(u32, String)>) {
+    pub(crate) async fn delivered(&self, batch: &Batch, portions: &Portions, rejected: Vec<(u32, Arc<str>)>) {
         let (records, bytes) = totals(portions);
         let confirmed = records.saturating_sub(u64::try_from(rejected.len()).unwrap_or(u64::MAX));
         let refused = if rejected.is_empty() {
@@ -158,7 +158,9 @@ impl Ending {
                 let reason = match (&mut wanted, dead) {
                     (None, Dead::All(reason)) => Some(reason.as_str()),
                     (Some(wanted), _) => {
-                        wanted.next_if(|(n, _)| u64::from(*n) == number).map(|(_, reason)| reason.as_str())
+                        // Those of chunks that are gone are behind us.
+                        while wanted.next_if(|(n, _)| u64::from(*n) < number).is_some() {}
+                        wanted.next_if(|(n, _)| u64::from(*n) == number).map(|(_, reason)| &**reason)
                     }
                     (None, Dead::Some(_)) => None,
                 };

@@ -213,7 +213,8 @@ async fn died(
         match shared.health.died(job.fresh_deaths, ended.now) {
             Verdict::Again => {}
             Verdict::DeadLetter => {
-                let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.message);
+                // Each record carries the reason, and frames would be most of the file.
+                let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.in_short);
                 abandon(None, &delivery, number, shared).await;
                 shared.ending.dead(&job.batch, &delivery.portions, cause, &reason).await;
                 return;
@@ -225,7 +226,7 @@ async fn died(
         }
     } else if too_old(&job, shared) {
         abandon(None, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &death.message)).await;
+        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &death.in_short)).await;
         return;
     }
     job.why = format!("{cause}: {}", death.message);

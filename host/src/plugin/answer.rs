@@ -1,6 +1,7 @@
 //! What a component answers, checked and in the host's own types. A guest's answer is input like any other: numbers must make sense,
 //! texts are bounded.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{ConfigFault, Descriptor, Failure, FailureKind, Plan};
@@ -21,28 +22,31 @@ const MAX_KEYS: usize = 64;
 /// Longest name of a log group, and a `*`.
 const LOG_GROUP_BYTES: usize = 513;
 
-/// The records that a report rejects.
+/// The records that a report rejects and why, ascending.
 ///
 /// # Errors
-/// Where it names records that are not there, or one twice, or not in order: then it cannot be trusted in the rest either.
-pub(super) fn rejections(report: output::Report, records: u32) -> Result<Vec<(u32, String)>, String> {
-    let mut least = 0u32;
-    let mut rejected = Vec::with_capacity(report.rejected.len());
+/// Where it names records that are not there, or one twice, or those of a reason not in order: then it cannot be trusted in the rest either.
+pub(super) fn rejections(report: output::Report, records: u32) -> Result<Vec<(u32, Arc<str>)>, String> {
+    let mut rejected = Vec::with_capacity(report.rejected.iter().map(|rejection| rejection.records.len()).sum());
     for rejection in report.rejected {
-        let number = rejection.record;
-        if number >= records {
-            return Err(format!("the report rejects record {number}, and the batch has {records}"));
+        if !rejection.records.is_sorted() {
+            return Err("the report rejects records out of order: those of one reason must ascend".into());
         }
-        if number < least {
-            return Err(format!(
-                "the report rejects record {number} twice or out of order: records must ascend, each once"
-            ));
-        }
-        // It is below `records`, so one more fits.
-        least = number + 1;
-        rejected.push((number, one_line(&rejection.reason, REASON_BYTES)));
+        let reason: Arc<str> = one_line(&rejection.reason, REASON_BYTES).into();
+        rejected.extend(rejection.records.into_iter().map(|record| (record, Arc::clone(&reason))));
     }
-    Ok(rejected)
+    rejected.sort_by_key(|(record, _)| *record);
+    if let Some((record, _)) = rejected.last().filter(|(record, _)| *record >= records) {
+        return Err(format!("the report rejects record {record}, and the batch has {records}"));
+    }
+    let twice = rejected.windows(2).find_map(|pair| match pair {
+        [(one, _), (other, _)] if one == other => Some(*one),
+        _ => None,
+    });
+    match twice {
+        Some(record) => Err(format!("the report rejects record {record} twice")),
+        None => Ok(rejected),
+    }
 }
 
 /// A failure as the component says it.
@@ -140,8 +144,7 @@ mod tests {
     use super::*;
 
     fn report(numbers: &[u32]) -> output::Report {
-        let rejection = |record: &u32| output::Rejection { record: *record, reason: "no".into() };
-        output::Report { rejected: numbers.iter().map(rejection).collect() }
+        output::Report { rejected: vec![output::Rejection { records: numbers.to_vec(), reason: "no".into() }] }
     }
 
     #[test]
@@ -159,6 +162,15 @@ mod tests {
         ] {
             assert_eq!(rejections(report(numbers), records).is_ok(), good, "{numbers:?} of {records}");
         }
+    }
+
+    #[test]
+    fn records_of_several_reasons_are_told_in_their_order_and_in_one_of_them_only() {
+        let of = |records: &[u32], reason: &str| output::Rejection { records: records.to_vec(), reason: reason.into() };
+        let told = rejections(output::Report { rejected: vec![of(&[1, 4], "old"), of(&[0, 2], "large")] }, 5).unwrap();
+        let told: Vec<_> = told.iter().map(|(record, reason)| (*record, &**reason)).collect();
+        assert_eq!(told, [(0, "large"), (1, "old"), (2, "large"), (4, "old")]);
+        assert!(rejections(output::Report { rejected: vec![of(&[1], "old"), of(&[0, 1], "large")] }, 5).is_err());
     }
 
     #[test]

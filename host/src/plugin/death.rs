@@ -7,21 +7,32 @@ use wasmtime_wasi::I32Exit;
 use super::call::Stopped;
 use super::store::Data;
 use super::{Death, DeathCause};
-use crate::capability::{HostTrouble, LimitReached, cut};
+use crate::capability::{HostTrouble, LimitReached, cut, one_line};
 use crate::journal::ReadError;
 
 /// Longest text of a death, bytes.
 const MESSAGE_BYTES: usize = 4096;
+const SHORT_BYTES: usize = 256;
 
 /// Sorts what stopped a call in a store with this data.
 pub(super) fn death(stopped: &Stopped, data: &Data) -> Death {
     let (cause, message) = sort(stopped, data);
-    Death { cause, message: cut(&message, MESSAGE_BYTES).to_owned(), last_log: data.caller.log.last_lines() }
+    let in_short = match stopped {
+        // The error's texts begin with the frames; what happened is told by the one at the root.
+        Stopped::Error(error) if message.contains('\n') => error.root_cause().to_string(),
+        _ => message.clone(),
+    };
+    Death { in_short: one_line(&in_short, SHORT_BYTES), ..decided(cause, &message, data) }
 }
 
 /// A death that the host decides on after a call that gave an answer.
 pub(super) fn decided(cause: DeathCause, message: &str, data: &Data) -> Death {
-    Death { cause, message: cut(message, MESSAGE_BYTES).to_owned(), last_log: data.caller.log.last_lines() }
+    Death {
+        cause,
+        message: cut(message, MESSAGE_BYTES).to_owned(),
+        in_short: one_line(message, SHORT_BYTES),
+        last_log: data.caller.log.last_lines(),
+    }
 }
 
 fn sort(stopped: &Stopped, data: &Data) -> (DeathCause, String) {
@@ -47,8 +58,11 @@ fn sort(stopped: &Stopped, data: &Data) -> (DeathCause, String) {
     }
     if let Some(denied) = data.limiter.denied() {
         let text = format!(
-            "the plugin wanted {} {}, and may have {} (plugins.max_memory); then: {error:#}",
-            denied.wanted, denied.what, denied.limit
+            "the plugin wanted {} {}, and may have {} (plugins.max_memory); then: {}",
+            denied.wanted,
+            denied.what,
+            denied.limit,
+            error.root_cause()
         );
         return (DeathCause::OutOfMemory, text);
     }

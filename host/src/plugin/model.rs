@@ -110,7 +110,7 @@ pub enum Outcome {
     /// Every record is delivered but these, checked: ascending, each once, inside the batch.
     Delivered {
         /// Record numbers and reasons.
-        rejected: Vec<(u32, String)>,
+        rejected: Vec<(u32, Arc<str>)>,
     },
     /// Not delivered, as the component says.
     Failed(Failure),
@@ -164,6 +164,8 @@ pub struct Death {
     pub cause: DeathCause,
     /// Trap, frames, limits: for a person.
     pub message: String,
+    /// The same in one line, without frames: for what each record of a batch carries.
+    pub in_short: String,
     /// The last lines that it logged.
     pub last_log: Vec<String>,
 }

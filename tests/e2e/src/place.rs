@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-use crate::{Wharf, http};
+use crate::{Wharf, compiled, http};
 
 /// A folder with everything that one run of Wharf needs. It goes away with the value, unless the test fails.
 #[derive(Debug)]
@@ -136,6 +136,9 @@ impl Place {
     pub fn start(&self) -> anyhow::Result<Wharf> {
         let mut wharf = self.spawn()?;
         wharf.wait_ready();
+        if self.is_temporary() {
+            compiled::keep(&self.data);
+        }
         Ok(wharf)
     }
     /// The same with a binary that is at hand.
@@ -152,7 +155,14 @@ impl Place {
     /// # Errors
     /// Where the process cannot be made.
     pub fn spawn(&self) -> anyhow::Result<Wharf> {
+        if self.is_temporary() {
+            compiled::lend(&self.data);
+        }
         Wharf::spawn(&self.config(), &self.wharf_log(), self.admin)
+    }
+    /// Whether nothing but one test sees it, on a disk that nothing happens to.
+    fn is_temporary(&self) -> bool {
+        self.folder.is_some() && self.data.starts_with(&self.root)
     }
 }
 

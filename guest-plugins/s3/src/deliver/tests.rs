@@ -47,7 +47,7 @@ fn assert_delivered(fake: &Fake, key: &str) {
 #[test]
 fn a_small_batch_is_one_request() {
     let fake = Fake::with_bytes(1000);
-    assert!(deliver(&fake, &plain()).unwrap().rejected.is_empty());
+    assert!(deliver(&fake, &plain()).unwrap().rejected().is_empty());
     assert_eq!(fake.calls(), ["put logs/segment_0"]);
     assert_delivered(&fake, KEY);
 }
@@ -304,21 +304,21 @@ fn records_without_the_log_key_are_rejected_and_all_of_them_are_named() {
     let settings = settings(json!({ "log_key": "log" }));
     let fake = Fake::new(vec![Some(b"a\n".into()), None, Some(b"b\n".into()), None]);
     let report = deliver(&fake, &settings).unwrap();
-    assert_eq!(report.rejected.iter().map(|it| it.record).collect::<Vec<_>>(), [1, 3]);
-    assert_eq!(report.rejected[0].reason, "the record has no key `log`");
+    assert_eq!(report.rejected().iter().map(|it| it.0).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(report.rejected()[0].1, "the record has no key `log`");
     assert_delivered(&fake, KEY);
 
     // The host names 10,000 at a time.
     let many = Fake::new((0..25_001).map(|n| (n == 12_000).then(|| b"x\n".to_vec())).collect());
     let report = deliver(&many, &settings).unwrap();
-    let numbers: Vec<u32> = report.rejected.iter().map(|it| it.record).collect();
+    let numbers: Vec<u32> = report.rejected().iter().map(|it| it.0).collect();
     assert_eq!(numbers, (0..25_001).filter(|n| *n != 12_000).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_batch_without_anything_to_write_makes_no_object_and_uses_no_number() {
     let fake = Fake::new(vec![None, None]);
-    assert_eq!(deliver(&fake, &settings(json!({ "log_key": "log" }))).unwrap().rejected.len(), 2);
+    assert_eq!(deliver(&fake, &settings(json!({ "log_key": "log" }))).unwrap().rejections(), 2);
     assert!(fake.calls().is_empty() && fake.shared.borrow().counters.is_empty());
 }
 

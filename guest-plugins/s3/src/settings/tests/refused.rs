@@ -57,6 +57,11 @@ fn each_wrong_value_is_a_fault_that_says_what_to_write_instead() {
         (json!({ "total_file_size": "99999999999999999999" }), "/total_file_size", "is too large"),
         (json!({ "key_format": "/$INDEX", "index_scope": "tag" }), "/index_scope", "write `output` or `key`"),
         (json!({ "key_format": "/$UUID/$INDEX", "index_scope": "key" }), "/index_scope", "every key is distinct"),
+        (
+            json!({ "key_format": "/$INDEX", "index_start": u64::MAX / 2 + 1 }),
+            "/index_start",
+            "9223372036854775807 at most",
+        ),
         (json!({ "key_format": "/x", "on_conflict": "next_index" }), "/on_conflict", "no `$INDEX`"),
         (json!({ "key_format": "/x", "index_start": 4 }), "/index_start", "no `$INDEX`"),
         (
