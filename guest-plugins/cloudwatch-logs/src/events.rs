@@ -24,6 +24,8 @@ pub struct Sorted {
     sizes: Vec<u32>,
     /// Bytes of these messages.
     bytes: u64,
+    /// Whether all of what is known can be sent, each whole: nearly always, and then nobody has to look for what cannot.
+    plain: bool,
     /// The event at each place; none where they come in order as it is, as they nearly always do.
     order: Option<Vec<u32>>,
 }
@@ -47,7 +49,8 @@ impl Sorted {
             order.sort_by_key(|event| times.get(*event as usize).copied());
             order
         });
-        Ok(Self { sizes: Vec::with_capacity(times.len()), times, bytes: 0, order })
+        let plain = times.iter().all(|time| *time >= 0);
+        Ok(Self { sizes: Vec::with_capacity(times.len()), times, bytes: 0, plain, order })
     }
 
     /// Takes sizes out of the host until that of `event` is known.
@@ -62,6 +65,7 @@ impl Sorted {
                 return Err(too_few("sizes"));
             }
             self.bytes += sizes.iter().filter(|size| **size != NO_MESSAGE).map(|size| u64::from(*size)).sum::<u64>();
+            self.plain &= sizes.iter().all(|size| (1..=MAX_MESSAGE).contains(size));
             self.sizes.extend(sizes);
         }
         Ok(())
@@ -99,8 +103,11 @@ impl Sorted {
         self.sizes.get(event as usize).copied().unwrap_or(NO_MESSAGE)
     }
 
-    /// Whether an event can be sent, in whatever pieces.
+    /// Whether an event, whose size is known by then, can be sent, in whatever pieces.
     pub fn sendable(&self, event: u32, recipe: &Recipe) -> bool {
+        if self.plain {
+            return true;
+        }
         let size = self.size(event);
         self.time(event) >= 0
             && (1..NO_MESSAGE).contains(&size)
@@ -109,12 +116,18 @@ impl Sorted {
 
     /// How many of all, whose sizes are known by then, are larger than CloudWatch Logs takes, and in order otherwise.
     pub fn large(&self) -> u64 {
+        if self.plain {
+            return 0;
+        }
         let large = |event: &u32| self.time(*event) >= 0 && (MAX_MESSAGE + 1..NO_MESSAGE).contains(&self.size(*event));
         (0..self.count()).filter(large).count() as u64
     }
 
     /// Rejects those of all, whose sizes are known by then, that cannot be sent.
     pub fn put_aside(&self, recipe: &Recipe, report: &mut Report) {
+        if self.plain {
+            return;
+        }
         for event in (0..self.count()).filter(|event| !self.sendable(*event, recipe)) {
             report.reject(event, &self.why_aside(event, recipe));
         }
