@@ -46,7 +46,8 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("examples" = ["STANDARD", "INFREQUENT_ACCESS", "DELIVERY"]))]
     pub log_group_class: Option<String>,
-    /// Days for which log groups that Wharf makes keep their events. Default: 0, for ever.
+    /// Days for which log groups that Wharf makes keep their events: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096,
+    /// 1827, 2192, 2557, 2922, 3288 or 3653. Default: 0, for ever.
     #[serde(default)]
     pub log_retention_days: Option<u32>,
     /// Tags of log groups that Wharf makes, at most 50.

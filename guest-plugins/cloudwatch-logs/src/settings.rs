@@ -160,17 +160,15 @@ fn group_naming(config: &Config, faults: &mut Faults) -> Naming {
 
 fn stream_naming(config: &Config, faults: &mut Faults) -> Naming {
     let template = template_of("log_stream_template", config.log_stream_template.as_deref(), Rules::Stream, faults);
+    if let Some(name) = &config.log_stream_name {
+        check_static("log_stream_name", name, Rules::Stream, faults);
+    }
+    if let Some(prefix) = config.log_stream_prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+        check_static("log_stream_prefix", prefix, Rules::Stream, faults);
+    }
     let fallback = match (&config.log_stream_name, &config.log_stream_prefix) {
-        (Some(name), None) => {
-            check_static("log_stream_name", name, Rules::Stream, faults);
-            Template::literal(name)
-        }
-        (None, Some(prefix)) => {
-            if !prefix.is_empty() {
-                check_static("log_stream_prefix", prefix, Rules::Stream, faults);
-            }
-            Template::before_tag(prefix)
-        }
+        (Some(name), None) => Template::literal(name),
+        (None, Some(prefix)) => Template::before_tag(prefix),
         (Some(_), Some(_)) => {
             faults.add("log_stream_prefix", "`log_stream_name` is given as well: leave one of them out");
             Template::default()

@@ -73,7 +73,7 @@ pub struct Config {
     /// `Content-Encoding`. Default: the compression's name. `""` sends none, for readers that must see the compressed bytes.
     #[serde(default)]
     pub content_encoding: Option<String>,
-    /// Storage class, such as `STANDARD_IA` or `GLACIER_IR`. Default: the bucket's.
+    /// Storage class, such as `STANDARD_IA` or `GLACIER_IR`, or one of your server's own. Default: the bucket's.
     #[serde(default)]
     #[schemars(extend("examples" = ["STANDARD", "STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR"]))]
     pub storage_class: Option<String>,

@@ -4,6 +4,7 @@ mod access;
 mod bucket;
 mod encryption;
 mod labels;
+mod storage_class;
 mod texts;
 
 use wharf_plugin::Faults;
@@ -47,6 +48,7 @@ pub fn target(config: &Config, format: Format, faults: &mut Faults) -> Target {
     bucket::check(&config.bucket, faults);
     texts::check(config, faults);
     access::check(config, faults);
+    storage_class::check(config, faults);
     encryption::check(config, faults);
     labels::check(config, faults);
     let grants = config.grants.clone().unwrap_or_default();

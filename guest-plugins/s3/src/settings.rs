@@ -288,10 +288,10 @@ fn max_age(config: &Config, faults: &mut Faults) -> u64 {
 }
 
 fn sizes(config: &Config, faults: &mut Faults) -> (u64, u64) {
-    let part = size(faults, "part_size", config.part_size.as_ref(), DEFAULT_PART);
+    let mut part = size(faults, "part_size", config.part_size.as_ref(), DEFAULT_PART);
     if part != 0 && !(MIN_PART..=MAX_PIECE).contains(&part) {
         faults.add("part_size", format!("{part} bytes: S3 takes parts from 5MiB (5242880), and Wharf makes them in memory, up to 64MiB (67108864)"));
-        return (DEFAULT_THRESHOLD, DEFAULT_PART);
+        part = DEFAULT_PART;
     }
     let threshold = match &config.multipart_threshold {
         None => DEFAULT_THRESHOLD.max(part),

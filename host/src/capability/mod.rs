@@ -23,7 +23,7 @@ mod sequence;
 mod services;
 mod storage;
 
-pub(crate) use aws::check_settings;
+pub(crate) use aws::check_environment;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};

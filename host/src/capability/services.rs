@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::aws::{Connection, check_settings};
+use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
 use super::{cloudwatch_logs, s3};
@@ -32,10 +32,10 @@ impl Services {
     /// For an output at work. Credentials are looked up when the first call needs them.
     ///
     /// # Errors
-    /// Where the AWS settings make no sense (an endpoint that is no URL).
+    /// Where the environment has AWS settings that make no sense (a key with a line break in it).
     #[expect(clippy::unused_async, reason = "the door is async, so that settings may be looked up later")]
     pub async fn new(output: Arc<str>, aws: &AwsConfig, state: State, metrics: Metrics) -> Result<Arc<Self>, String> {
-        check_settings(aws)?;
+        check_environment()?;
         let work = Work { state, metrics, aws: Connection::for_settings(aws) };
         Ok(Self::with(output, Some(work)))
     }

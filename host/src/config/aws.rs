@@ -13,8 +13,8 @@ pub(crate) struct Aws {
     pub config: AwsConfig,
     /// A role is written, be it a faulty one.
     pub role_is_written: bool,
-    /// What only a role needs: where it is written, and its name with dots.
-    pub for_a_role: Option<(Place, String)>,
+    /// What only a role needs: where each is written, and its name with dots.
+    pub for_a_role: Vec<(Place, String)>,
 }
 
 /// Reads a block over `defaults`.
@@ -22,14 +22,15 @@ pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
     let signing =
         [("auto", PayloadSigning::Auto), ("always", PayloadSigning::Always), ("never", PayloadSigning::Never)];
     let role_is_written = section.has("role_arn") || defaults.role_is_written;
-    let written = ["external_id", "session_name"].into_iter().find(|key| section.has(key));
-    let for_a_role = written.map(|key| (section.place_of(key), section.path_of(key)));
+    let written = ["external_id", "session_name"].into_iter().filter(|key| section.has(key));
+    let mut for_a_role: Vec<_> = written.map(|key| (section.place_of(key), section.path_of(key))).collect();
+    for_a_role.extend_from_slice(&defaults.for_a_role);
     let below = &defaults.config;
     let or = |own: Option<String>, default: &Option<String>| own.or_else(|| default.clone());
-    let sts_endpoint = or(section.url("sts_endpoint"), &below.sts_endpoint);
+    let sts_endpoint = or(endpoint(&mut section, "sts_endpoint"), &below.sts_endpoint);
     let config = AwsConfig {
         region: or(region(&mut section), &below.region),
-        endpoint: or(section.url("endpoint"), &below.endpoint),
+        endpoint: or(endpoint(&mut section, "endpoint"), &below.endpoint),
         profile: or(section.text("profile"), &below.profile),
         role_arn: or(role_arn(&mut section, sts_endpoint.is_some()), &below.role_arn),
         external_id: or(external_id(&mut section), &below.external_id),
@@ -46,7 +47,43 @@ pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
         ("session_token", CREDENTIALS),
         ("force_path_style", "did you mean \"path_style\"?"),
     ]);
-    Aws { config, role_is_written, for_a_role: for_a_role.or_else(|| defaults.for_a_role.clone()) }
+    Aws { config, role_is_written, for_a_role }
+}
+
+/// The address of a service.
+fn endpoint(section: &mut Section<'_>, key: &'static str) -> Option<String> {
+    let text = section.text(key)?;
+    match unusable(&text) {
+        None => Some(text),
+        Some((what, shows_it)) => {
+            let found = if shows_it { format!(", found {}", section.found(key)) } else { String::new() };
+            let help = "write http:// or https://, a host, and perhaps a port: http://127.0.0.1:9000 or https://storage.example.com";
+            section.fault(key, format!("{what}{found}"), Some(help.into()));
+            None
+        }
+    }
+}
+
+/// Why no request could go to a URL, and whether it may be shown: one with a password may not.
+fn unusable(url: &str) -> Option<(&'static str, bool)> {
+    if url.contains('@') {
+        return Some(("a user or password in the URL is not used: credentials come from the usual AWS chain", false));
+    }
+    let no_url = Some(("expected an http or https URL", true));
+    let Ok(uri) = url.parse::<axum::http::Uri>() else { return no_url };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return no_url };
+    if !["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) || authority.host().is_empty() {
+        return no_url;
+    }
+    let behind_brackets = authority.as_str().rsplit(']').next().unwrap_or("");
+    let port = behind_brackets.rsplit_once(':').map(|(_, port)| port.parse::<u16>().unwrap_or(0));
+    if port == Some(0) {
+        return Some(("expected a URL with a port from 1 to 65535, or with none", true));
+    }
+    if url.contains(['?', '#']) {
+        return Some(("expected a URL without `?` and `#`", true));
+    }
+    None
 }
 
 fn region(section: &mut Section<'_>) -> Option<String> {

@@ -3,19 +3,32 @@
 //! Only `${` begins a reference, so `$INDEX` and `$TAG[1]` of key formats stay as they are. `$$` is a literal `$`.
 //! What comes from the environment is never read as YAML: it stays inside its one value.
 
+use super::hidden::Hidden;
+
 /// No value grows beyond this by what it refers to.
 const LONGEST: usize = 1 << 20;
 
-/// The text with its references replaced, and whether there was one.
+/// A text with its references replaced.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Expanded {
+    pub text: String,
+    /// There was a reference.
+    pub referred: bool,
+    /// What came from the environment. A default is written in the file.
+    pub hidden: Hidden,
+}
+
+/// Replaces the references in a text.
 ///
 /// # Errors
 /// What is wrong, and what to do.
 pub(crate) fn expand(
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(String, bool), (String, Option<String>)> {
+) -> Result<Expanded, (String, Option<String>)> {
     let mut out = String::with_capacity(text.len());
     let mut referred = false;
+    let mut hidden = Hidden::default();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
         let (before, from) = rest.split_at(dollar);
@@ -28,7 +41,7 @@ pub(crate) fn expand(
                 return Err(("a reference `${` has no `}`".into(), Some("write $$ for a literal dollar sign".into())));
             };
             let (inside, after) = after.split_at(end);
-            out.push_str(&lookup(inside, variable)?);
+            out.push_str(&lookup(inside, variable, &mut hidden)?);
             referred = true;
             rest = after.strip_prefix('}').unwrap_or(after);
         } else {
@@ -40,10 +53,14 @@ pub(crate) fn expand(
         }
     }
     out.push_str(rest);
-    Ok((out, referred))
+    Ok(Expanded { text: out, referred, hidden })
 }
 
-fn lookup(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, (String, Option<String>)> {
+fn lookup(
+    inside: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+    hidden: &mut Hidden,
+) -> Result<String, (String, Option<String>)> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -58,11 +75,13 @@ fn lookup(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Str
         ));
     }
     match (variable(name), default) {
-        (Some(value), None) => Ok(value),
         // As in a shell: an empty variable takes the default too.
-        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (Some(value), default) if default.is_none() || !value.is_empty() => {
+            hidden.add(name, &value);
+            Ok(value)
+        }
         (_, Some(default)) => Ok(default.replace("$$", "$")),
-        (None, None) => Err((
+        (_, None) => Err((
             format!("the environment variable {name} is not set"),
             Some(format!("set it, or give a default: ${{{name}:-…}}")),
         )),
@@ -80,7 +99,7 @@ mod tests {
             "YAML" => Some("a: [b, {c: d}]".to_owned()),
             _ => None,
         };
-        expand(text, &variable).map(|(text, _)| text).map_err(|(message, _)| message)
+        expand(text, &variable).map(|it| it.text).map_err(|(message, _)| message)
     }
 
     #[test]
@@ -118,7 +137,17 @@ mod tests {
     #[test]
     fn a_variable_is_not_expanded_again() {
         let variable = |_: &str| Some("${OTHER}$$".to_owned());
-        assert_eq!(expand("${A}", &variable), Ok(("${OTHER}$$".to_owned(), true)));
+        assert_eq!(expand("${A}", &variable).unwrap().text, "${OTHER}$$");
+    }
+
+    #[test]
+    fn what_came_from_the_environment_is_known_and_a_default_is_none_of_it() {
+        let variable = |name: &str| (name != "NOT_SET").then(|| "value".to_owned());
+        let hidden = |text: &str| expand(text, &variable).unwrap().hidden;
+        assert_eq!(hidden("${A}-${B:-x}").named(), "the environment variables A and B");
+        for text in ["plain", "${NOT_SET:-value}", "$$${x"] {
+            assert!(expand(text, &variable).map_or(true, |it| it.hidden.is_empty()), "{text}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::fault::Sink;
+use super::hidden::Hidden;
 use super::node::{Meaning, Node, Scalar, Value};
 use super::spans::{PluginConfigSpans, pointer_to};
 
@@ -56,7 +57,12 @@ fn no_number(node: &Node, scalar: &Scalar) -> (String, &'static str) {
 
 /// What a text from the environment would be, were it written in the file.
 pub(crate) fn of_plain(text: &str) -> Option<Json> {
-    of_scalar(&Scalar { text: text.to_owned(), meaning: Meaning::of_plain(text), from_environment: true })
+    of_scalar(&Scalar {
+        text: text.to_owned(),
+        meaning: Meaning::of_plain(text),
+        from_environment: true,
+        hidden: Hidden::default(),
+    })
 }
 
 fn of_scalar(scalar: &Scalar) -> Option<Json> {

@@ -13,6 +13,7 @@ mod aws;
 mod env;
 mod fault;
 mod from_environment;
+mod hidden;
 mod json;
 mod load;
 mod model;
@@ -36,3 +37,5 @@ pub use model::*;
 pub use rest::PluginConfigCheck;
 pub use schema::check_plugin_config;
 pub use spans::{PluginConfigSpans, fault_at_plugin};
+#[cfg(test)]
+pub(crate) use top::LEAST_MEMORY;

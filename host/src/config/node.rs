@@ -1,6 +1,7 @@
 //! A YAML document as a tree in which every key and value knows its place.
 
 use super::fault::Place;
+use super::hidden::Hidden;
 
 /// A value and where it begins.
 #[derive(Debug, Clone)]
@@ -18,6 +19,9 @@ pub(crate) enum Value {
     Faulty,
 }
 
+/// The last key of a map into which something could not be merged: other keys may be missing for that.
+pub(crate) const MERGE: &str = "<<";
+
 /// One key of a map. Keys of a map differ from each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
@@ -32,8 +36,10 @@ pub(crate) struct Scalar {
     /// The text, references replaced.
     pub text: String,
     pub meaning: Meaning,
-    /// A part of it came from the environment: it is not shown in messages, since it may be a secret.
+    /// There was a reference in it.
     pub from_environment: bool,
+    /// What of it came from the environment, and is not shown in messages.
+    pub hidden: Hidden,
 }
 
 /// What a scalar means by the YAML 1.2 core schema.
@@ -97,6 +103,15 @@ impl Node {
         matches!(&self.value, Value::Scalar(Scalar { meaning: Meaning::Missing | Meaning::Null, .. }))
     }
 
+    /// Whether some of a scalar came from the environment, or of an item of a list.
+    pub(crate) fn is_hidden(&self) -> bool {
+        match &self.value {
+            Value::Scalar(scalar) => !scalar.hidden.is_empty(),
+            Value::List(list) => list.iter().any(Self::is_hidden),
+            Value::Map(_) | Value::Faulty => false,
+        }
+    }
+
     /// What was found, for a message: `the number 5`, `a list`.
     pub(crate) fn found(&self) -> String {
         match &self.value {
@@ -122,8 +137,8 @@ impl Scalar {
             Meaning::Int(_) | Meaning::Float(_) => "the number ",
             Meaning::Text => "text ",
         };
-        if self.from_environment {
-            return format!("{}from the environment", if kind.is_empty() { "true or false " } else { kind });
+        if !self.hidden.is_empty() {
+            return format!("{}from {}", if kind.is_empty() { "true or false " } else { kind }, self.hidden.named());
         }
         let text = shortened(&self.text);
         if kind == "text " { format!("text {text:?}") } else { format!("{kind}{text}") }

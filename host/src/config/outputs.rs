@@ -11,6 +11,7 @@ use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
 use super::spans::PluginConfigSpans;
 use super::top::{FOREVER, MOMENT};
+use super::units::format_duration;
 use crate::queue::WhenFull;
 
 const ELSEWHERE: Elsewhere = &[
@@ -38,7 +39,7 @@ pub(crate) fn read(top: &mut Section<'_>, aws: &Aws) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
     top.missing("outputs", help);
     let Some(section) = top.section("outputs") else { return vec![] };
-    if section.entries().is_empty() {
+    if section.is_empty() {
         section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
     }
     let mut outputs = vec![];
@@ -95,7 +96,7 @@ fn aws(section: &mut Section<'_>, defaults: &Aws) -> AwsConfig {
     let it = own.as_ref().unwrap_or(defaults);
     let mut aws = it.config.clone();
     if aws.role_arn.is_none() {
-        if let (Some((at, path)), false) = (&it.for_a_role, it.role_is_written) {
+        for (at, path) in it.for_a_role.iter().filter(|_| !it.role_is_written) {
             section.sink().add(*at, path, "there is no \"role_arn\" that it could be for");
         }
         // Said once is enough: what opens connections would say it again.
@@ -142,10 +143,16 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
     let retry = RetryConfig {
         max_age,
         initial: initial.unwrap_or(default.initial.min(max.unwrap_or(default.max))),
-        max: max.unwrap_or(default.max.max(initial.unwrap_or(default.initial))),
+        max: max.unwrap_or(default.max),
     };
     if retry.initial > retry.max {
-        section.fault("initial", "is longer than \"max\"", None);
+        if max.is_some() {
+            section.fault("initial", "is longer than \"max\"", None);
+        } else if !section.is_written("max") {
+            let message =
+                format!("is longer than \"max\", which is {} where it is left out", format_duration(retry.max));
+            section.fault("initial", message, Some("write \"max\" as well, or a shorter \"initial\"".into()));
+        }
     }
     section.finish(&[
         ("limit", "retries are limited by time: \"max_age\""),
@@ -213,7 +220,7 @@ fn log_group_grant(section: &Section<'_>, path: String, item: &super::node::Node
 fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
     let plugin_at = section.place_of("plugin");
     let path = section.path_of("config");
-    let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at);
+    let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at, section.hidden("plugin"));
     let empty = serde_json::Value::Object(serde_json::Map::new());
     let at = section.at();
     let Some(entry) = section.entry("config") else {
@@ -222,7 +229,7 @@ fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, P
     };
     spans.note("", entry.key_at, &entry.value);
     match Section::of(section.sink(), path.clone(), entry.key_at, &entry.value) {
-        Some(map) if map.entries().is_empty() => return (empty, spans),
+        Some(map) if map.is_empty() => return (empty, spans),
         Some(_) => {}
         None => spans.note_faulty(""),
     }

@@ -6,7 +6,8 @@
 mod values;
 
 use super::fault::{Place, Sink, nearest};
-use super::node::{Entry, Meaning, Node, Scalar, Value};
+use super::hidden::Hidden;
+use super::node::{Entry, MERGE, Meaning, Node, Scalar, Value};
 
 /// Names that other shippers use, and where the same thing is here.
 pub(crate) type Elsewhere = &'static [(&'static str, &'static str)];
@@ -17,6 +18,8 @@ pub(crate) struct Section<'a> {
     path: String,
     at: Place,
     entries: &'a [Entry],
+    /// Something could not be merged into it.
+    incomplete: bool,
     asked: Vec<&'static str>,
     /// Keys that must be there and are not, with remedies.
     missing: Vec<(&'static str, String)>,
@@ -34,7 +37,11 @@ impl<'a> Section<'a> {
                 return None;
             }
         };
-        Some(Self { sink, path, at, entries, asked: vec![], missing: vec![] })
+        let (entries, incomplete) = match entries.split_last() {
+            Some((last, rest)) if last.key == MERGE => (rest, true),
+            _ => (entries, false),
+        };
+        Some(Self { sink, path, at, entries, incomplete, asked: vec![], missing: vec![] })
     }
 
     pub(crate) fn sink(&self) -> &'a Sink {
@@ -48,6 +55,11 @@ impl<'a> Section<'a> {
     }
     pub(crate) fn entries(&self) -> &'a [Entry] {
         self.entries
+    }
+
+    /// Whether it has no keys, and would have none whatever could be merged into it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.incomplete
     }
 
     /// `section.key`.
@@ -76,9 +88,36 @@ impl<'a> Section<'a> {
         self.entries.iter().any(|e| e.key == key)
     }
 
+    fn node(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|e| e.key == key).map(|e| &e.value)
+    }
+
+    /// Whether something is written for the key, be it faulty.
+    pub(crate) fn is_written(&self, key: &str) -> bool {
+        self.node(key).is_some_and(|node| !matches!(&node.value, Value::Scalar(s) if s.meaning == Meaning::Null))
+    }
+
+    /// What is written for the key, in words, without what came from the environment.
+    pub(crate) fn found(&self, key: &str) -> String {
+        self.node(key).map(Node::found).unwrap_or_default()
+    }
+
+    /// Whether some of what is written for the key came from the environment.
+    pub(crate) fn is_hidden(&self, key: &str) -> bool {
+        self.node(key).is_some_and(Node::is_hidden)
+    }
+
+    /// What of the key's text came from the environment.
+    pub(crate) fn hidden(&self, key: &str) -> Hidden {
+        match self.node(key).map(|node| &node.value) {
+            Some(Value::Scalar(scalar)) => scalar.hidden.clone(),
+            _ => Hidden::default(),
+        }
+    }
+
     /// Notes a key that must be there. Where it is not, [`finish`](Self::finish) reports it, unless an unknown key seems to be it.
     pub(crate) fn missing(&mut self, key: &'static str, help: &str) {
-        if !self.has(key) {
+        if !self.has(key) && !self.incomplete {
             self.missing.push((key, help.to_owned()));
         }
     }

@@ -2,7 +2,8 @@
 //! its own faults come in the same answer.
 //!
 //! The component then checks something else than what is written. What it says is only told where it must be true of what is written too: it
-//! lies on a key that is still there, and speaks of none that was left out. Components name options in backquotes or quotes.
+//! lies on an option that is as it is written, be it not written at all, and speaks of none that was left out. Components name options in
+//! backquotes or quotes. What they say of values from the environment is only told where it shows none of them ([`super::hidden`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::model::OutputConfig;
-use super::schema::{alias_of, is_written};
-use super::spans::pointer_to;
+use super::schema::{alias_of, describe, is_written};
+use super::spans::{is_at_or_below, pointer_to};
 
 /// What a component's schema says of an output's `config`, and what the component itself can still be asked.
 #[derive(Debug)]
@@ -28,10 +29,19 @@ struct Rest {
     config: Value,
     /// JSON Pointers of what is not as it is written.
     left_out: BTreeSet<String>,
-    /// Options that may not be as they are meant.
-    doubted: BTreeSet<String>,
+    doubts: Doubts,
     /// Options that are written under another name, with that name.
     renamed: BTreeMap<String, String>,
+    schema: Value,
+}
+
+/// What may not be as it is meant.
+#[derive(Debug)]
+pub(crate) struct Doubts {
+    /// These options.
+    pub options: BTreeSet<String>,
+    /// Any option that is not written: nobody knows what an unknown key was meant to be.
+    pub any: bool,
 }
 
 impl PluginConfigCheck {
@@ -39,16 +49,16 @@ impl PluginConfigCheck {
         Self { faults, rest: None }
     }
 
-    /// Takes `left_out` out of the configuration. `doubted` are further options that may not be as they are meant.
+    /// Takes `left_out` out of the configuration, which may make more doubtful than what is so already.
     pub(crate) fn new(
         faults: Vec<Fault>,
         config: Value,
         schema: &Value,
         validator: &Validator,
         left_out: &BTreeSet<String>,
-        doubted: BTreeSet<String>,
+        doubts: Doubts,
     ) -> Self {
-        Self { faults, rest: Rest::of(config, schema, validator, left_out, doubted) }
+        Self { faults, rest: Rest::of(config, schema, validator, left_out, doubts) }
     }
 
     /// What the component is to be asked: all of the `config`, or what is left of it. None where it can be asked nothing.
@@ -78,9 +88,12 @@ impl PluginConfigCheck {
         let other_names: Vec<String> =
             other_names.map(|(option, alias)| format!("{alias:?} is another name of {option:?}")).collect();
         let help = (!other_names.is_empty()).then(|| other_names.join("; "));
-        let message = match spans.variable_at(&written) {
-            Some(secret) if !secret.is_empty() => without_quoted(&message, secret),
-            _ => message,
+        let (message, help) = match spans.shown_in(&message, Some(&written), &rest.schema.to_string().to_lowercase()) {
+            None => (message, help),
+            Some(hidden) => (
+                format!("the component refuses this, in words that would show what {} holds", hidden.named()),
+                describe(&rest.schema, &written).or(help),
+            ),
         };
         Some(spans.fault(spans.place(&written), &written, message, help))
     }
@@ -92,7 +105,7 @@ impl Rest {
         schema: &Value,
         validator: &Validator,
         left_out: &BTreeSet<String>,
-        mut doubted: BTreeSet<String>,
+        mut doubts: Doubts,
     ) -> Option<Self> {
         let mut renamed = BTreeMap::new();
         for alias in config.as_object()?.keys() {
@@ -107,10 +120,10 @@ impl Rest {
         gone.extend(stand_ins(&mut config, schema, validator)?);
         for pointer in &gone {
             let name = pointer.split('/').nth(1).unwrap_or_default().replace("~1", "/").replace("~0", "~");
-            doubted.extend(alias_of(schema, &name).map(str::to_owned));
-            doubted.insert(name);
+            doubts.options.extend(alias_of(schema, &name).map(str::to_owned));
+            doubts.options.insert(name);
         }
-        Some(Self { config, left_out: gone, doubted, renamed })
+        Some(Self { config, left_out: gone, doubts, renamed, schema: schema.clone() })
     }
 
     /// The pointer with the name under which its option is written.
@@ -124,11 +137,17 @@ impl Rest {
 
     /// Whether a fault would be there too if nothing had been left out.
     fn is_sure(&self, pointer: &str, message: &str) -> bool {
-        let within =
-            |gone: &String| pointer.strip_prefix(gone.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('/'));
-        let is_there =
-            !pointer.is_empty() && self.config.pointer(pointer).is_some() && !self.left_out.iter().any(within);
-        is_there && !self.doubted.iter().any(|name| mentions(message, name))
+        let option = pointer.split('/').nth(1).unwrap_or_default();
+        let is_there = self.config.pointer(pointer).is_some();
+        let is_as_written = match pointer.matches('/').count() {
+            0 => false,
+            // That an option is missing is only sure where none is written that may be it.
+            1 => is_there || !(self.doubts.any || self.doubts.options.contains(option)),
+            _ => is_there,
+        };
+        is_as_written
+            && !self.left_out.iter().any(|gone| is_at_or_below(pointer, gone))
+            && !self.doubts.options.iter().any(|name| mentions(message, name))
     }
 }
 
@@ -201,17 +220,10 @@ fn stand_in(schema: &Value) -> Option<Value> {
 }
 
 /// Whether a text names this option: in backquotes or quotes, perhaps with a value.
-fn mentions(text: &str, option: &str) -> bool {
+pub(crate) fn mentions(text: &str, option: &str) -> bool {
     let ends = |after: &str| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
     text.match_indices(['`', '"'])
         .any(|(at, _)| text.get(at + 1..).and_then(|rest| rest.strip_prefix(option)).is_some_and(ends))
-}
-
-/// The message without a quoted text, which may be a secret.
-fn without_quoted(message: &str, secret: &str) -> String {
-    ['`', '"'].iter().fold(message.to_owned(), |message, quote| {
-        message.replace(&format!("{quote}{secret}{quote}"), "the text from the environment")
-    })
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::fault::{Fault, nearest};
 use super::from_environment;
 use super::model::OutputConfig;
-use super::node::shortened;
-use super::rest::PluginConfigCheck;
+use super::node::{MERGE, shortened};
+use super::rest::{Doubts, PluginConfigCheck, mentions};
 use super::spans::{fault_at_plugin, pointer_to};
 use words::{accepts_whole_numbers_only, enumerated, expected, wants_text};
 
@@ -36,14 +36,29 @@ pub fn check_plugin_config(output: &OutputConfig, schema: &Value) -> PluginConfi
         }
     };
     let config = from_environment::fitted(&output.config, schema, &output.config_spans);
-    let left_out = faulty.clone();
-    let mut check =
-        Check { output, config: &config, schema, faults: vec![], left_out, guesses: BTreeSet::new(), missing: vec![] };
+    let mut check = Check {
+        output,
+        config: &config,
+        schema,
+        faults: vec![],
+        left_out: faulty.clone(),
+        wrong_type: BTreeSet::new(),
+        guesses: BTreeSet::new(),
+        is_unguessed: faulty.iter().any(|pointer| pointer.ends_with(&pointer_to("", MERGE))),
+        missing: vec![],
+    };
     check.run(&validator);
-    let Check { mut faults, left_out, guesses, .. } = check;
+    let Check { mut faults, left_out, guesses, is_unguessed, .. } = check;
     faults.sort_by_key(|fault| fault.place);
-    let guesses = guesses.into_iter().map(|(_, option)| option).collect();
-    PluginConfigCheck::new(faults, config, schema, &validator, &left_out, guesses)
+    let doubted = guesses.into_iter().map(|(_, option)| option).collect();
+    PluginConfigCheck::new(
+        faults,
+        config,
+        schema,
+        &validator,
+        &left_out,
+        Doubts { options: doubted, any: is_unguessed },
+    )
 }
 
 /// The option that `name` is another name of.
@@ -63,17 +78,22 @@ struct Check<'a> {
     faults: Vec<Fault>,
     /// JSON Pointers of what is faulty.
     left_out: BTreeSet<String>,
+    /// JSON Pointers of values of another type: nothing else is said of them.
+    wrong_type: BTreeSet<String>,
     /// What unknown keys were probably meant to be, with the pointers of their maps.
     guesses: BTreeSet<(String, String)>,
+    /// There is something of which nobody knows which option was meant.
+    is_unguessed: bool,
     /// Faults of keys that are missing, with the pointers of their maps, and the keys.
     missing: Vec<(String, String, Fault)>,
 }
 
 impl Check<'_> {
     fn run(&mut self, validator: &Validator) {
-        for error in validator.iter_errors(self.config) {
-            self.error(&error);
-        }
+        let errors: Vec<ValidationError<'_>> = validator.iter_errors(self.config).collect();
+        let of_type = errors.iter().filter(|error| matches!(error.kind(), Kind::Type { .. }));
+        self.wrong_type = of_type.map(|error| error.instance_path().as_str().to_owned()).collect();
+        errors.iter().for_each(|error| self.error(error));
         self.not_whole();
         self.named_twice();
         // A key that is misspelt is not missing as well.
@@ -161,6 +181,9 @@ impl Check<'_> {
 
     /// A fault of a value; the option's description is the remedy.
     fn value(&mut self, pointer: &str, message: String, schema: &Value) {
+        if self.wrong_type.contains(pointer) {
+            return;
+        }
         let help = self.describe_option(pointer, schema);
         self.left_out.insert(pointer.to_owned());
         self.push(self.output.config_spans.place(pointer), pointer, message, help);
@@ -171,6 +194,7 @@ impl Check<'_> {
         let mut message = format!("expected {}, found {}", expected(schema), spans.found(pointer));
         let words: Vec<String> = enumerated(schema);
         if let Some(Value::String(written)) = self.config.pointer(pointer)
+            && !spans.is_hidden(pointer)
             && let Some(guess) = nearest(written, &words)
         {
             message.push_str(&format!("; did you mean {guess:?}?"));
@@ -201,16 +225,21 @@ impl Check<'_> {
         let explained = elsewhere.and_then(|e| e.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)));
         let mut message = format!("unknown key {key:?}");
         let mut help = None;
-        if let Some((_, explanation)) = explained {
-            message.push_str(&format!("; {}", explanation.as_str().unwrap_or_default()));
+        if let Some(explanation) = explained.and_then(|(_, explanation)| explanation.as_str()) {
+            message.push_str(&format!("; {explanation}"));
+            // What it names may be what was meant.
+            let named = names.iter().filter(|name| mentions(explanation, name));
+            self.guesses
+                .extend(named.map(|name| (pointer.to_owned(), alias_of(schema, name).unwrap_or(name).to_owned())));
         } else if let Some(name) = nearest(key, &names) {
             message.push_str(&format!("; did you mean {name:?}?"));
             let option = alias_of(schema, name).unwrap_or(name);
             self.guesses.insert((pointer.to_owned(), option.to_owned()));
-        } else if !names.is_empty() {
+        } else {
+            self.is_unguessed = true;
             let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
             let own: Vec<&str> = own.filter(|(_, s)| s.get("x-alias-of").is_none()).map(|(n, _)| n.as_str()).collect();
-            help = Some(format!("known keys: {}", own.join(", ")));
+            help = (!own.is_empty()).then(|| format!("known keys: {}", own.join(", ")));
         }
         let written = pointer_to(pointer, key);
         let place = self.output.config_spans.key_place(&written);
@@ -223,7 +252,8 @@ impl Check<'_> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let other_name = |(name, _): (&String, &Value)| alias_of(schema, name) == Some(key) && faulty(name);
         let map = self.config.pointer(pointer).and_then(Value::as_object);
-        if is_written(map, schema, key) || faulty(key) || properties.into_iter().flatten().any(other_name) {
+        let may_be_there = is_written(map, schema, key) || faulty(key) || faulty(MERGE);
+        if may_be_there || properties.into_iter().flatten().any(other_name) {
             return;
         }
         let help = properties.and_then(|p| p.get(key)).and_then(description).map(|d| format!("{key}: {}", one_line(d)));
@@ -265,6 +295,13 @@ impl Check<'_> {
         };
         Some(format!("{name}: {}", one_line(described?)))
     }
+}
+
+/// What a schema says of the option that a pointer begins with.
+pub(crate) fn describe(schema: &Value, pointer: &str) -> Option<String> {
+    let name = pointer.split('/').nth(1)?;
+    let option = alias_of(schema, name).unwrap_or(name);
+    Some(format!("{name}: {}", one_line(description(schema.get("properties")?.get(option)?)?)))
 }
 
 /// Descriptions come from comments, which have lines.

@@ -8,10 +8,11 @@ use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, T
 use super::reader::{Elsewhere, Section};
 use super::top::MOMENT;
 
-/// A source, and where its address is written.
+/// A source, where its address is written, and whether that came from the environment.
 pub(crate) struct Read {
     pub config: SourceConfig,
     pub listen_at: Place,
+    pub listen_is_hidden: bool,
 }
 
 const TYPES: [&str; 4] = ["tail", "stdin", "http", "generate"];
@@ -40,7 +41,7 @@ pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
     let help = "add one, for example:\n    sources:\n      app: { type: tail, paths: [/var/log/app/*.log] }";
     top.missing("sources", help);
     let Some(section) = top.section("sources") else { return vec![] };
-    if section.entries().is_empty() {
+    if section.is_empty() {
         section.sink().add_with_help(section.at(), "sources", "there is no source", help);
     }
     let mut read = vec![];
@@ -52,7 +53,7 @@ pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
         }
         let path = section.path_of(&entry.key);
         let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
-        let listen_at = source.place_of("listen");
+        let (listen_at, listen_is_hidden) = (source.place_of("listen"), source.is_hidden("listen"));
         let sink = source.sink();
         let Some(config) = one(source, &entry.key) else { continue };
         if matches!(config.kind, SourceKind::Stdin) {
@@ -62,7 +63,7 @@ pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
             }
             stdin = Some(&entry.key);
         }
-        read.push(Read { config, listen_at });
+        read.push(Read { config, listen_at, listen_is_hidden });
     }
     read
 }
@@ -98,6 +99,11 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
         "stdin" => (Some(SourceKind::Stdin), OTHERS),
         "http" => (http(&mut section).map(SourceKind::Http), HTTP),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
+        _ if section.is_hidden("type") => {
+            let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));
+            section.fault("type", message, None);
+            return None;
+        }
         other => {
             let guess = nearest(other, &TYPES).map(|t| format!("; did you mean {t:?}?")).unwrap_or_default();
             let message = format!(
@@ -122,7 +128,8 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
     for (key, globs) in [("paths", paths.as_deref().unwrap_or_default()), ("exclude", &exclude)] {
         for glob in globs {
             if let Err(cause) = globset::Glob::new(glob) {
-                section.fault(key, format!("{glob:?} is not a glob: {}", cause.kind()), None);
+                let shown = if section.is_hidden(key) { "what is there".to_owned() } else { format!("{glob:?}") };
+                section.fault(key, format!("{shown} is not a glob: {}", cause.kind()), None);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::fault::{Fault, Place};
+use super::hidden::{ELSEWHERE, HERE, Hidden};
 use super::model::OutputConfig;
 use super::node::{Meaning, Node, Value};
 
@@ -13,6 +14,8 @@ pub struct PluginConfigSpans {
     file: Arc<str>,
     output: Arc<str>,
     plugin: Place,
+    /// What of `plugin` came from the environment.
+    plugin_hidden: Hidden,
     parts: BTreeMap<String, Part>,
     /// What is written but could not be read, and so is missing in the JSON.
     faulty: BTreeSet<String>,
@@ -26,13 +29,15 @@ struct Part {
     found: String,
     /// A number, `true` or `false` as it is written: JSON does not keep `007` or `1e3`.
     unquoted: Option<String>,
-    /// A scalar's text, where some of it came from the environment.
+    /// A scalar's text, where there was a reference in it.
     from_environment: Option<String>,
+    /// What of it came from the environment.
+    hidden: Hidden,
 }
 
 impl PluginConfigSpans {
-    pub(crate) fn new(file: Arc<str>, output: &str, plugin: Place) -> Self {
-        Self { file, output: output.into(), plugin, parts: BTreeMap::new(), faulty: BTreeSet::new() }
+    pub(crate) fn new(file: Arc<str>, output: &str, plugin: Place, plugin_hidden: Hidden) -> Self {
+        Self { file, output: output.into(), plugin, plugin_hidden, parts: BTreeMap::new(), faulty: BTreeSet::new() }
     }
 
     pub(crate) fn note(&mut self, pointer: &str, key: Place, node: &Node) {
@@ -42,18 +47,19 @@ impl PluginConfigSpans {
             }
             _ => None,
         };
-        let from_environment = match &node.value {
-            Value::Scalar(s) if s.from_environment => Some(s.text.clone()),
-            _ => None,
+        let (from_environment, hidden) = match &node.value {
+            Value::Scalar(s) if s.from_environment => (Some(s.text.clone()), s.hidden.clone()),
+            _ => (None, Hidden::default()),
         };
-        let part = Part { key, value: node.at, found: node.found(), unquoted, from_environment };
+        let part = Part { key, value: node.at, found: node.found(), unquoted, from_environment, hidden };
         self.parts.insert(pointer.to_owned(), part);
     }
 
     /// Notes that there is no `config`; what would be there has the place of the output.
     pub(crate) fn note_missing(&mut self, at: Place) {
         let found = "nothing".into();
-        let part = Part { key: at, value: at, found, unquoted: None, from_environment: None };
+        let part =
+            Part { key: at, value: at, found, unquoted: None, from_environment: None, hidden: Hidden::default() };
         self.parts.insert(String::new(), part);
     }
 
@@ -67,9 +73,30 @@ impl PluginConfigSpans {
         &self.faulty
     }
 
-    /// A scalar's text, where some of it came from the environment.
+    /// A scalar's text, where there was a reference in it.
     pub(crate) fn variable_at(&self, pointer: &str) -> Option<&str> {
         self.parts.get(pointer)?.from_environment.as_deref()
+    }
+
+    /// Whether some of what is there came from the environment.
+    pub(crate) fn is_hidden(&self, pointer: &str) -> bool {
+        self.parts.get(pointer).is_some_and(|part| !part.hidden.is_empty())
+    }
+
+    /// What of `plugin` came from the environment.
+    pub(crate) fn plugin_hidden(&self) -> &Hidden {
+        &self.plugin_hidden
+    }
+
+    /// The first value from the environment of which a text shows something. The text is about what is at `pointer`, or about nothing in
+    /// particular. Words of `known` may be in it.
+    pub(crate) fn shown_in(&self, text: &str, pointer: Option<&str>, known: &str) -> Option<&Hidden> {
+        let mut hidden = self.parts.iter().filter(|(_, part)| !part.hidden.is_empty());
+        let found = hidden.find(|(at, part)| {
+            let least = if pointer.is_some_and(|pointer| is_at_or_below(at, pointer)) { HERE } else { ELSEWHERE };
+            part.hidden.is_shown_in(text, least, known)
+        });
+        found.map(|(_, part)| &part.hidden)
     }
 
     /// What is there, in words: `the number 5`.
@@ -115,6 +142,11 @@ pub fn fault_at_plugin(output: &OutputConfig, message: impl Into<String>, help: 
     let spans = &output.config_spans;
     let path = format!("outputs.{}.plugin", output.name);
     Fault { file: spans.file.clone(), place: Some(spans.plugin), path, message: message.into(), help }
+}
+
+/// Whether a pointer is another one, or goes further from there.
+pub(crate) fn is_at_or_below(pointer: &str, above: &str) -> bool {
+    pointer.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// `pointer` with one more step.

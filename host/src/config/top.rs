@@ -15,6 +15,8 @@ use super::{outputs, sources};
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
 pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The built-in components describe and configure themselves in 1.5 MiB; the rest is for large configurations and batches.
+pub(crate) const LEAST_MEMORY: u64 = 4 << 20;
 
 const ELSEWHERE: Elsewhere = &[
     ("inputs", "did you mean \"sources\"?"),
@@ -35,11 +37,11 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     let aws = top.section("aws").map(|section| aws::read(section, &Aws::default())).unwrap_or_default();
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
-    let admin = top.section("admin").and_then(admin);
+    let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
     let plugins = top.section("plugins").map(plugins).unwrap_or_default();
     let sources = sources::read(&mut top);
     let outputs = outputs::read(&mut top, &aws);
-    one_address_each(&top, &sources, admin.as_ref());
+    one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
     Some(Config {
@@ -57,15 +59,22 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
 
 fn journal(mut section: Section<'_>) -> JournalConfig {
     let default = JournalConfig::default();
+    let segment_bytes = section.size("segment_size", 64 << 10..=4 << 30);
+    // Nothing can be said of two segments where one is written and makes no sense.
+    let segment_is_faulty = segment_bytes.is_none() && section.is_written("segment_size");
     let journal = JournalConfig {
-        segment_bytes: section.size("segment_size", 64 << 10..=4 << 30).unwrap_or(default.segment_bytes),
+        segment_bytes: segment_bytes.unwrap_or(default.segment_bytes),
         max_bytes: section.size("max_size", 1..=u64::MAX),
         reserve_bytes: section.size("reserve", 0..=1 << 50).unwrap_or(default.reserve_bytes),
     };
     if let Some(most) = journal.max_bytes
         && most < journal.segment_bytes.saturating_mul(2)
+        && !segment_is_faulty
     {
-        let segment = super::units::format_size(journal.segment_bytes);
+        let segment = match section.is_hidden("segment_size") {
+            true => section.found("segment_size"),
+            false => super::units::format_size(journal.segment_bytes),
+        };
         let message = format!("is less than two segments; a segment has {segment}");
         section.fault("max_size", message, Some("raise max_size, or lower segment_size".into()));
     }
@@ -75,7 +84,7 @@ fn journal(mut section: Section<'_>) -> JournalConfig {
 
 fn log(mut section: Section<'_>) -> LogConfig {
     let level = section.text("level").unwrap_or_else(|| "info".into());
-    if let Err(reason) = level_fault(&level) {
+    if let Err(reason) = level_fault(&level, &section) {
         section.fault("level", reason, None);
     }
     let json = section.one_of("format", &[("text", false), ("json", true)]).unwrap_or(false);
@@ -84,30 +93,35 @@ fn log(mut section: Section<'_>) -> LogConfig {
 }
 
 /// A level alone, or a filter such as `info,wharf::journal=debug`.
-fn level_fault(level: &str) -> Result<(), String> {
+fn level_fault(level: &str, section: &Section<'_>) -> Result<(), String> {
     const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
     let simple = !level.contains(['=', ',', '[']);
     if simple && !LEVELS.contains(&level.to_ascii_lowercase().as_str()) {
-        let guess = nearest(level, &LEVELS).map(|l| format!("; did you mean {l:?}?")).unwrap_or_default();
-        return Err(format!("expected {}, found text {level:?}{guess}", super::fault::choices(&LEVELS)));
+        let guess = nearest(level, &LEVELS).filter(|_| !section.is_hidden("level"));
+        let guess = guess.map(|l| format!("; did you mean {l:?}?")).unwrap_or_default();
+        let found = section.found("level");
+        return Err(format!("expected {}, found {found}{guess}", super::fault::choices(&LEVELS)));
     }
     match tracing_subscriber::EnvFilter::builder().parse(level) {
         Ok(_) => Ok(()),
+        Err(_) if section.is_hidden("level") => Err(format!("{} is not a log filter", section.found("level"))),
         Err(cause) => Err(format!("{level:?} is not a log filter: {cause}")),
     }
 }
 
-fn admin(mut section: Section<'_>) -> Option<AdminConfig> {
+/// The admin server, and whether its address came from the environment.
+fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
+    let is_hidden = section.is_hidden("listen");
     let listen = section.address("listen");
     section.missing("listen", "write for example listen: 127.0.0.1:9600, or leave \"admin\" out for no admin server");
     section.finish(&[("address", "did you mean \"listen\"?"), ("port", "did you mean \"listen\"?")]);
-    listen.map(|listen| AdminConfig { listen })
+    (listen.map(|listen| AdminConfig { listen }), is_hidden)
 }
 
 fn plugins(mut section: Section<'_>) -> PluginsConfig {
     let default = PluginsConfig::default();
     let plugins = PluginsConfig {
-        max_memory_bytes: section.size("max_memory", 1 << 20..=4 << 30).unwrap_or(default.max_memory_bytes),
+        max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
         cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
         deliver_timeout: section.duration("deliver_timeout", 10 * MOMENT..=YEAR).unwrap_or(default.deliver_timeout),
     };
@@ -115,22 +129,25 @@ fn plugins(mut section: Section<'_>) -> PluginsConfig {
     plugins
 }
 
-/// No two things listen on one address.
-fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<&AdminConfig>) {
-    let mut taken: HashMap<u16, Vec<(SocketAddr, String)>> = HashMap::new();
-    if let Some(admin) = admin {
-        taken.entry(admin.listen.port()).or_default().push((admin.listen, "admin".into()));
+/// No two things listen on one address. `admin` is an address, and whether it came from the environment.
+fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<(SocketAddr, bool)>) {
+    let mut taken: HashMap<u16, Vec<(SocketAddr, bool, String)>> = HashMap::new();
+    if let Some((listen, is_hidden)) = admin {
+        taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
     for source in sources {
         let SourceKind::Http(http) = &source.config.kind else { continue };
         let port = taken.entry(http.listen.port()).or_default();
-        let clash = port.iter().find(|(other, _)| http.listen.port() != 0 && overlap(*other, http.listen));
-        if let Some((other, name)) = clash {
+        let clash = port.iter().find(|(other, _, _)| http.listen.port() != 0 && overlap(*other, http.listen));
+        if let Some((other, is_hidden, name)) = clash {
             let path = format!("sources.{}.listen", source.config.name);
-            let message = format!("{} is taken: {name} listens on {other}", http.listen);
+            let message = match *is_hidden || source.listen_is_hidden {
+                true => format!("is taken: {name} listens on the same address"),
+                false => format!("{} is taken: {name} listens on {other}", http.listen),
+            };
             top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
         } else {
-            port.push((http.listen, format!("source {}", source.config.name)));
+            port.push((http.listen, source.listen_is_hidden, format!("source {}", source.config.name)));
         }
     }
 }

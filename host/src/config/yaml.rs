@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::env;
+use super::env::{self, Expanded};
 use super::fault::{Place, Sink};
-use super::node::{Entry, Meaning, Node, Scalar, Value};
+use super::hidden::Hidden;
+use super::node::{Entry, MERGE, Meaning, Node, Scalar, Value};
 
 /// Deeper than any configuration, shallow enough for every stack.
 const DEEPEST: usize = 64;
@@ -98,6 +99,7 @@ impl Tree<'_> {
                             text: text.into_owned(),
                             meaning: Meaning::Text,
                             from_environment: false,
+                            hidden: Hidden::default(),
                         }),
                     }
                 } else {
@@ -196,7 +198,7 @@ impl Tree<'_> {
             return;
         }
         map.places.insert(key.clone(), key_at);
-        if key == "<<" {
+        if key == MERGE {
             match node.value {
                 Value::List(list) => map.merges.extend(list),
                 _ => map.merges.push(node),
@@ -225,28 +227,37 @@ impl Tree<'_> {
     /// The map with what `<<` brings: keys written in the map itself win, then those of earlier merged maps.
     fn merged(&self, map: MapItems, path: &str) -> Vec<Entry> {
         let MapItems { mut entries, mut places, merges, .. } = map;
+        let mut incomplete = None;
         for merge in merges {
             match merge.value {
                 Value::Map(others) => {
                     for other in others {
-                        if !places.contains_key(&other.key) {
+                        if other.key == MERGE {
+                            incomplete = Some(merge.at);
+                        } else if !places.contains_key(&other.key) {
                             places.insert(other.key.clone(), other.key_at);
                             entries.push(other);
                         }
                     }
                 }
-                Value::Faulty => {}
+                Value::Faulty => incomplete = Some(merge.at),
                 _ => {
                     let found = merge.found();
                     self.sink.add(merge.at, path, format!("`<<` merges maps, found {found}"));
+                    incomplete = Some(merge.at);
                 }
             }
         }
+        entries.extend(incomplete.map(|at| Entry {
+            key: MERGE.into(),
+            key_at: at,
+            value: Node { at, value: Value::Faulty },
+        }));
         entries
     }
 
     fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, at: Place) -> Node {
-        let (text, from_environment) = match env::expand(text, self.variable) {
+        let Expanded { text, referred: from_environment, hidden } = match env::expand(text, self.variable) {
             Ok(expanded) => expanded,
             Err((message, help)) => {
                 self.sink.push(at, &self.path(), message, help);
@@ -278,7 +289,7 @@ impl Tree<'_> {
                 return Node { at, value: Value::Faulty };
             }
         };
-        Node { at, value: Value::Scalar(Scalar { text, meaning, from_environment }) }
+        Node { at, value: Value::Scalar(Scalar { text, meaning, from_environment, hidden }) }
     }
 
     /// The key that is being read, with dots.
@@ -334,7 +345,7 @@ fn unknown(tag: &Tag) -> String {
 
 fn scalar_bytes(node: &Node) -> usize {
     match &node.value {
-        Value::Scalar(scalar) => scalar.text.len(),
+        Value::Scalar(scalar) => scalar.text.len() + scalar.hidden.bytes(),
         _ => 0,
     }
 }

@@ -25,6 +25,17 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// What is wrong, without the plugin's name.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Read { cause, .. } => cause.to_string(),
+            Self::Unusable { what, .. } => what.clone(),
+        }
+    }
+}
+
 /// Why a worker did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {

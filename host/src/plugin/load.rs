@@ -112,10 +112,16 @@ impl Host {
         digest: Digest,
     ) -> Result<Loaded, LoadError> {
         let refuse = |what: String| LoadError::Unusable { name: name.to_owned(), what };
+        let host_memory = host.options.max_memory_bytes;
         let component = {
             let host = Arc::clone(host);
             let compiled = blocking(move || host.component(&bytes, &digest)).await;
-            compiled.and_then(|component| component).map_err(|error| unusable(name, &error))?
+            compiled.and_then(|component| component).map_err(|error| {
+                match too_large(&format!("{error:#}"), host_memory) {
+                    Some(what) => refuse(what),
+                    None => unusable(name, &error),
+                }
+            })?
         };
         compatible::check_names(&host.engine, &component).map_err(refuse)?;
         let pre = host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new).map_err(|error| {
@@ -252,6 +258,13 @@ fn regular_file(path: std::path::PathBuf) -> std::io::Result<std::fs::File> {
     } else {
         Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
+}
+
+/// Says in an operator's words that a component's memory is larger from the start than the pool's are: wasmtime has no type for that.
+fn too_large(error: &str, limit: u64) -> Option<String> {
+    let (_, rest) = error.split_once("memory has a minimum byte size of ")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Some(format!("it begins with {digits} bytes of memory, and may have {limit}: raise plugins.max_memory"))
 }
 
 fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {

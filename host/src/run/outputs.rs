@@ -1,10 +1,10 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capability::{Services, check_settings};
+use crate::capability::{Services, check_environment};
 use crate::config::{
     AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
     fault_at_plugin,
@@ -58,19 +58,16 @@ pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
 
 /// Asks every output's component. `known` are the faults of the file itself.
 async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
-    let mut loaded: HashMap<String, Result<Plugin, (String, Option<String>)>> = HashMap::new();
+    let mut loaded: HashMap<String, Result<Plugin, LoadError>> = HashMap::new();
     let mut faults = vec![];
     let mut checked = vec![];
-    let mut said = HashSet::new();
+    // All outputs share the environment.
+    if let (Err(what), Some(first)) = (check_environment(), config.outputs.first()) {
+        faults.push(fault_at_plugin(first, what, None));
+    }
     for output in &config.outputs {
-        // Several outputs may share what is wrong here: the environment, or the common `aws`.
-        if let Err(what) = check_settings(&output.aws)
-            && said.insert(what.clone())
-        {
-            faults.push(fault_at_plugin(output, what, None));
-        }
         if !loaded.contains_key(&output.plugin) {
-            let plugin = host.load(&output.plugin_source()).await.map_err(|e| explained(&e));
+            let plugin = host.load(&output.plugin_source()).await;
             loaded.insert(output.plugin.clone(), plugin);
         }
         match loaded.get(&output.plugin) {
@@ -82,7 +79,7 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
                     Err(found) => faults.extend(found),
                 }
             }
-            Some(Err((message, help))) => faults.push(fault_at_plugin(output, message.clone(), help.clone())),
+            Some(Err(error)) => faults.push(not_loaded(output, error)),
             None => {}
         }
     }
@@ -120,7 +117,15 @@ async fn check_output(
         Err(error @ StartError::Died { .. }) => {
             // It may have died of what was left out.
             if check.is_whole() {
-                faults.push(fault_at_plugin(output, error.to_string(), None));
+                let message = match output.config_spans.shown_in(&error.to_string(), None, "") {
+                    None => error.to_string(),
+                    Some(hidden) => format!(
+                        "the plugin of output {} died while it was configured, with words that would show what {} holds",
+                        output.name,
+                        hidden.named()
+                    ),
+                };
+                faults.push(fault_at_plugin(output, message, None));
             }
             if faults.is_empty() { Ok(None) } else { Err(faults) }
         }
@@ -131,14 +136,20 @@ fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) ->
     WorkerContext { output: output.name.clone(), worker: 0, hostname: hostname(), config: config.clone(), services }
 }
 
-fn explained(error: &LoadError) -> (String, Option<String>) {
+/// A component that cannot be used. Its name is not shown where it came from the environment.
+fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
     let help = match error {
         LoadError::Read { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound => {
             Some("a relative path begins at the working directory".to_owned())
         }
         _ => None,
     };
-    (error.to_string(), help)
+    let hidden = output.config_spans.plugin_hidden();
+    let message = match hidden.is_empty() {
+        true => error.to_string(),
+        false => format!("the plugin that {} names: {}", hidden.named(), error.cause()),
+    };
+    fault_at_plugin(output, message, help)
 }
 
 fn built_in(output: &OutputConfig) -> bool {
@@ -161,6 +172,14 @@ fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
             (format!("write to log group {name:?}"), format!("cloudwatch_logs: [{{ log_group: {name:?} }}]"))
         });
     let fault = |(what, grant): (String, String)| {
+        if let Some(hidden) = output.config_spans.shown_in(&what, None, "write to s3 bucket, keys; log group") {
+            let message = format!(
+                "the plugin wants to write to a bucket or log group that {} names, and has no grant for it",
+                hidden.named()
+            );
+            let help = "if it may, add to the output: grants: { s3: [{ bucket: \"${…}\" }] } or { cloudwatch_logs: [{ log_group: \"${…}\" }] }";
+            return fault_at_plugin(output, message, Some(help.into()));
+        }
         let message = format!("the plugin wants to {what}, and has no grant for it");
         fault_at_plugin(output, message, Some(format!("if it may, add to the output: grants: {{ {grant} }}")))
     };
@@ -287,6 +306,18 @@ mod tests {
         let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
         let text = format!("sources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}");
         Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap().outputs.remove(0)
+    }
+
+    #[test]
+    fn a_missing_grant_does_not_show_a_name_from_the_environment() {
+        let text = "sources:\n  app: { type: stdin }\noutputs:\n  live: { plugin: ./own.wasm, match: \"*\", config: { to: \"${B}\" } }\n";
+        let variable = |name: &str| (name == "B").then(|| "hush-bucket".to_owned());
+        let own = Config::parse(text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
+        let told = |plan: &Plan| ungranted(&own, plan).iter().map(ToString::to_string).collect::<String>();
+        let hidden = told(&plan(&["hush-bucket"], &[]));
+        let expected = "wharf.yaml:4:19: outputs.live.plugin: the plugin wants to write to a bucket or log group that the environment variable B names, and has no grant for it\n";
+        assert!(hidden.starts_with(expected) && !hidden.contains("hush"), "{hidden}");
+        assert!(told(&plan(&["b"], &[])).contains("write to s3 bucket \"b\""));
     }
 
     #[test]

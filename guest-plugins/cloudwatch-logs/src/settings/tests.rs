@@ -171,6 +171,22 @@ fn all_faults_come_at_once() {
     );
 }
 
+#[test]
+fn a_stream_that_is_named_twice_is_told_its_other_faults_too() {
+    for (config, expected) in [
+        (json!({ "log_stream_name": "", "log_stream_prefix": "p" }), &["/log_stream_name", "/log_stream_prefix"][..]),
+        (json!({ "log_stream_name": "a:b", "log_stream_prefix": "p" }), &["/log_stream_name", "/log_stream_prefix"]),
+        (
+            json!({ "log_stream_name": "a:b", "log_stream_prefix": "c*" }),
+            &["/log_stream_name", "/log_stream_prefix", "/log_stream_prefix"],
+        ),
+    ] {
+        let faults = new(config.clone()).map(|_| ()).unwrap_err();
+        let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+        assert_eq!(paths, expected, "{config}: {faults:?}");
+    }
+}
+
 /// The list is copied from AWS's page by hand; this holds it against the text of the page.
 #[test]
 fn retention_takes_exactly_the_days_that_aws_names() {

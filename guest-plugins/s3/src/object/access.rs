@@ -1,4 +1,4 @@
-//! Who may read the object, who owns the bucket, and the class it is stored in.
+//! Who may read the object, and who owns the bucket.
 
 use crate::config::{Config, Grants};
 use wharf_plugin::Faults;
@@ -15,29 +15,8 @@ const ACLS: [&str; 7] = [
     "bucket-owner-full-control",
 ];
 
-/// Values of `x-amz-storage-class` (API Reference, `PutObject`:
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>, and the SDK's own list).
-const STORAGE_CLASSES: [&str; 15] = [
-    "STANDARD",
-    "STANDARD_IA",
-    "INTELLIGENT_TIERING",
-    "ONEZONE_IA",
-    "GLACIER_IR",
-    "GLACIER",
-    "DEEP_ARCHIVE",
-    "REDUCED_REDUNDANCY",
-    "EXPRESS_ONEZONE",
-    "OUTPOSTS",
-    "SNOW",
-    "FSX_OPENZFS",
-    "FSX_ONTAP",
-    "AWS_BACKUP_WARM",
-    "AWS_BACKUP_LOW_COST_WARM",
-];
-
 pub(super) fn check(config: &Config, faults: &mut Faults) {
     faults.one_of("acl", config.acl.as_deref(), &ACLS);
-    faults.one_of("storage_class", config.storage_class.as_deref(), &STORAGE_CLASSES);
     if let Some(grants) = &config.grants {
         if config.acl.is_some() && *grants != Grants::default() {
             faults.add("grants", "S3 takes either `acl` or `grants`, not both");

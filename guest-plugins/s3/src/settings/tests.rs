@@ -126,6 +126,13 @@ fn all_faults_come_at_once() {
 }
 
 #[test]
+fn a_wrong_part_size_does_not_hide_a_wrong_threshold() {
+    let faults = new(json!({ "part_size": "1MB", "multipart_threshold": "1GB" })).map(|_| ()).unwrap_err();
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    assert_eq!(paths, ["/part_size", "/multipart_threshold"]);
+}
+
+#[test]
 fn the_threshold_is_whole_parts() {
     for (threshold, part, expected) in [
         ("16MiB", "8MiB", 16 << 20),

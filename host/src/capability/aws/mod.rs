@@ -4,8 +4,8 @@
 //! attempt, which runs as a task of its own, so that hashing and TLS are not counted as the guest's CPU time.
 
 mod connection;
+mod environment;
 mod errors;
-mod settings;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -15,8 +15,8 @@ use super::bindings::types::CallError;
 use super::{AbortOnDrop, Caller};
 
 pub(crate) use self::connection::Connection;
+pub(crate) use self::environment::check_environment;
 pub(super) use self::errors::{sort, status};
-pub(crate) use self::settings::check_settings;
 
 /// What a call of a service gives; an outer `Err` ends the guest.
 pub(super) type Answer<T> = wasmtime::Result<Result<T, CallError>>;

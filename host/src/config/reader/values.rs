@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Section;
 use crate::config::fault::{choices, nearest};
+use crate::config::hidden::HERE;
 use crate::config::node::{Meaning, Node, Scalar, Value};
 use crate::config::units::{format_duration, format_size, parse_duration, parse_size};
 
@@ -66,8 +67,7 @@ impl<'a> Section<'a> {
         if fine(&text) {
             return Some(text);
         }
-        let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
-        self.fault(key, format!("expected {what}, found {found}"), Some(help.into()));
+        self.fault(key, format!("expected {what}, found {}", self.found(key)), Some(help.into()));
         None
     }
 
@@ -135,7 +135,11 @@ impl<'a> Section<'a> {
         match parsed {
             Some(Ok(value)) => Some(value),
             Some(Err(reason)) => {
-                let message = format!("{} is not {expected}: {reason}", node.found());
+                let reason = match &node.value {
+                    Value::Scalar(scalar) if scalar.hidden.is_shown_in(&reason, HERE, "") => String::new(),
+                    _ => format!(": {reason}"),
+                };
+                let message = format!("{} is not {expected}{reason}", node.found());
                 self.sink.add(node.at, &self.path_of(key), message);
                 None
             }
@@ -181,8 +185,7 @@ impl<'a> Section<'a> {
         } else {
             format!("it must be {} to {}", range.start(), range.end())
         };
-        let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
-        self.fault(key, format!("{found} is out of range; {limit}"), None);
+        self.fault(key, format!("{} is out of range; {limit}", self.found(key)), None);
         None
     }
 
@@ -193,12 +196,13 @@ impl<'a> Section<'a> {
         range: RangeInclusive<T>,
         show: fn(T) -> String,
     ) -> Option<T> {
+        let found = if self.is_hidden(key) { self.found(key) } else { show(value) };
         if value < *range.start() {
-            self.fault(key, format!("{} is too small; the least is {}", show(value), show(*range.start())), None);
+            self.fault(key, format!("{found} is too small; the least is {}", show(*range.start())), None);
             return None;
         }
         if value > *range.end() {
-            self.fault(key, format!("{} is too large; the most is {}", show(value), show(*range.end())), None);
+            self.fault(key, format!("{found} is too large; the most is {}", show(*range.end())), None);
             return None;
         }
         Some(value)
@@ -223,7 +227,8 @@ impl<'a> Section<'a> {
         if let Some((_, value)) = words.iter().find(|(name, _)| *name == scalar.text) {
             return Some(*value);
         }
-        let guess = nearest(&scalar.text, &names).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+        let guess = nearest(&scalar.text, &names).filter(|_| scalar.hidden.is_empty());
+        let guess = guess.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
         let message = format!("expected {}, found {}{guess}", choices(&names), node.found());
         self.sink.add(node.at, &self.path_of(key), message);
         None
@@ -240,25 +245,11 @@ impl<'a> Section<'a> {
             return Some(address);
         }
         let port = scalar.text.rsplit(':').next().and_then(|p| p.parse::<u16>().ok());
+        let port = port.filter(|_| scalar.hidden.is_empty());
         let help = port.map(|port| {
             format!("write 127.0.0.1:{port} for this machine alone, 0.0.0.0:{port} or [::]:{port} for all")
         });
         self.wrong_type(key, "an address such as 127.0.0.1:9880", node, help);
         None
-    }
-
-    /// An `http` or `https` URL.
-    pub(crate) fn url(&mut self, key: &'static str) -> Option<String> {
-        let text = self.text(key)?;
-        let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-        let usable =
-            host.is_some_and(|h| !h.is_empty() && !h.starts_with(['/', ':']) && !h.contains(char::is_whitespace));
-        if !usable {
-            let found = self.entries.iter().find(|e| e.key == key).map(|e| e.value.found()).unwrap_or_default();
-            let help = "write for example http://127.0.0.1:9000 or https://storage.example.com";
-            self.fault(key, format!("expected an http or https URL, found {found}"), Some(help.into()));
-            return None;
-        }
-        Some(text)
     }
 }

@@ -70,8 +70,61 @@ fn an_endpoint_must_be_a_url_and_an_external_id_needs_a_role() {
     assert_eq!(
         faults(&output("aws:\n  endpoint: 127.0.0.1:5000\n  external_id: xy")),
         "wharf.yaml:8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text \"127.0.0.1:5000\"\n    \
-         help: write for example http://127.0.0.1:9000 or https://storage.example.com\n\
+         help: write http:// or https://, a host, and perhaps a port: http://127.0.0.1:9000 or https://storage.example.com\n\
          wharf.yaml:9:20: outputs.archive.aws.external_id: there is no \"role_arn\" that it could be for"
+    );
+}
+
+#[test]
+fn an_endpoint_is_a_url_with_a_host_and_its_fault_is_told_once_at_its_place() {
+    let file = |url: &str| {
+        format!(
+            "aws: {{ endpoint: \"{url}\" }}\nsources: {{ app: {{ type: stdin }} }}\noutputs:\n  \
+             a: {{ plugin: s3, match: x }}\n  b: {{ plugin: cloudwatch_logs, match: x }}\n"
+        )
+    };
+    for url in ["http://127.0.0.1:9000", "https://s3.example.com/", "HTTP://minio", "http://[::1]:9000"] {
+        assert_eq!(parse(&file(url)).unwrap().outputs[1].aws.endpoint.as_deref(), Some(url));
+    }
+    let no_url = "expected an http or https URL, found text";
+    for (url, expected) in [
+        ("127.0.0.1:9000", no_url),
+        ("ftp://host", no_url),
+        ("http://", no_url),
+        ("http:///bucket", no_url),
+        ("http://[::1", no_url),
+        ("http://a b", no_url),
+        ("http://host:99999", "expected a URL with a port from 1 to 65535, or with none, found text"),
+        ("http://host:0", "expected a URL with a port from 1 to 65535, or with none, found text"),
+        ("http://host/path?q=1", "expected a URL without `?` and `#`, found text"),
+        ("http://host/path#q", "expected a URL without `?` and `#`, found text"),
+    ] {
+        assert_eq!(
+            faults(&file(url)),
+            format!(
+                "wharf.yaml:1:18: aws.endpoint: {expected} {url:?}\n    \
+                 help: write http:// or https://, a host, and perhaps a port: http://127.0.0.1:9000 or https://storage.example.com"
+            )
+        );
+    }
+    let with_password = faults(&file("http://key:hush@host:99999/path?x=1#y"));
+    let expected = "wharf.yaml:1:18: aws.endpoint: a user or password in the URL is not used: credentials come from the usual AWS chain\n";
+    assert!(with_password.starts_with(expected) && !with_password.contains("hush"), "{with_password}");
+    let own = faults(&output("aws: { sts_endpoint: \"https://host:99999\" }"));
+    assert!(own.starts_with("wharf.yaml:7:26: outputs.archive.aws.sts_endpoint: expected a URL with a port"), "{own}");
+}
+
+#[test]
+fn all_that_needs_a_role_is_told_at_once() {
+    assert_eq!(
+        faults(&output("aws: { external_id: abc, session_name: abcd }")),
+        "wharf.yaml:7:25: outputs.archive.aws.external_id: there is no \"role_arn\" that it could be for\n\
+         wharf.yaml:7:44: outputs.archive.aws.session_name: there is no \"role_arn\" that it could be for"
+    );
+    assert_eq!(
+        faults(&format!("aws: {{ external_id: abc }}\n{}", output("aws: { session_name: abcd }"))),
+        "wharf.yaml:1:21: aws.external_id: there is no \"role_arn\" that it could be for\n\
+         wharf.yaml:8:26: outputs.archive.aws.session_name: there is no \"role_arn\" that it could be for"
     );
 }
 

@@ -109,6 +109,15 @@ fn a_wrong_type_says_what_was_found_and_what_is_expected() {
         ),
         ("retry: { initial: 2m, max: 1m }", "wharf.yaml:7:23: outputs.archive.retry.initial: is longer than \"max\""),
         (
+            "retry: { initial: 2m }",
+            "wharf.yaml:7:23: outputs.archive.retry.initial: is longer than \"max\", which is 1m where it is left out\n    \
+             help: write \"max\" as well, or a shorter \"initial\"",
+        ),
+        (
+            "retry: { initial: 2m, max: soon }",
+            "wharf.yaml:7:32: outputs.archive.retry.max: text \"soon\" is not a duration such as 10s: the unit \"soon\" is not known: write ms, s, m, h or d",
+        ),
+        (
             "batch: { max_bytes: 0 }",
             "wharf.yaml:7:25: outputs.archive.batch.max_bytes: 0 B is too small; the least is 1 B",
         ),
@@ -303,6 +312,14 @@ fn faults_of_the_other_sections_are_told() {
         (
             "journal: { segment_size: 1KB }",
             "wharf.yaml:5:26: journal.segment_size: 1 KB is too small; the least is 64 KiB",
+        ),
+        (
+            "journal: { segment_size: 1KB, max_size: 1MB }",
+            "wharf.yaml:5:26: journal.segment_size: 1 KB is too small; the least is 64 KiB",
+        ),
+        (
+            "plugins: { max_memory: 1MiB }",
+            "wharf.yaml:5:24: plugins.max_memory: 1 MiB is too small; the least is 4 MiB",
         ),
         ("plugins: { max_memory: 8GiB }", "wharf.yaml:5:24: plugins.max_memory: 8 GiB is too large; the most is 4 GiB"),
         ("region: us-east-1", "wharf.yaml:5:1: unknown key \"region\"; it belongs under \"aws\""),

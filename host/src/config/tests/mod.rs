@@ -18,6 +18,10 @@ fn parse(text: &str) -> Result<Config, Faults> {
         "SEVEN" => Some("7".to_owned()),
         "YES" => Some("true".to_owned()),
         "EMPTY" => Some(String::new()),
+        "SIZE" => Some("50SECRET".to_owned()),
+        "HOST" => Some("localhost:9601".to_owned()),
+        "ADDRESS" => Some("127.0.0.1:9602".to_owned()),
+        "GLOB" => Some("/secret/[x".to_owned()),
         _ => None,
     };
     Config::parse(text, "wharf.yaml".as_ref(), &variable)

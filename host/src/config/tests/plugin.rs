@@ -30,6 +30,7 @@ pub(super) fn schema() -> Value {
                         "properties": { "grantee": { "type": "string" } } } }
         },
         "x-elsewhere": {
+            "bucket_name": "it is called `bucket`",
             "total_file_size": "write batch: { max_bytes: … } beside \"config\"",
             "region": "write aws: { region: … } beside \"config\""
         }
@@ -131,6 +132,16 @@ fn wrong_values_are_told_in_words() {
         (
             "bucket: b\nlevel: 12",
             "wharf.yaml:9:14: outputs.archive.config.level: the number 12 is too large; the most is 9",
+        ),
+        (
+            // That it is less than 1 as well helps nobody.
+            "bucket: b\nlevel: 0.5",
+            "wharf.yaml:9:14: outputs.archive.config.level: expected a whole number from 1 to 9, found the number 0.5",
+        ),
+        (
+            // That `bucket` is missing follows, and is not told as well.
+            "bucket_name: b",
+            "wharf.yaml:8:7: outputs.archive.config: unknown key \"bucket_name\"; it is called `bucket`",
         ),
         (
             "bucket: b\nlevel: high",

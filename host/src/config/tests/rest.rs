@@ -101,10 +101,14 @@ fn faults_of_the_component_stand_beside_those_of_its_schema() {
 #[test]
 fn what_may_only_follow_from_what_was_left_out_is_not_told() {
     for (lines, pointer, message) in [
-        // It is not there any more, or was never written.
+        // It is not there any more.
         ("bucket: b\nlevel: 99", "/level", "no"),
         ("bucket: b\nlevel: 99", "", "no"),
-        ("bucket: b\nlevel: 99", "/owner", "is missing"),
+        // It may be what an unknown key was meant to be.
+        ("bucket: b\ncolour: red", "/owner", "is missing"),
+        ("bucket: b\nownr: x", "/owner", "is missing"),
+        ("bucket_name: b", "/bucket", "is missing"),
+        ("<<: 7", "/owner", "is missing"),
         ("bucket: b\ntags: { a: 1 }", "/tags/a", "no"),
         ("bucket: 5", "/bucket", "no such bucket"),
         ("level: 1", "/bucket", "no such bucket"),
@@ -113,12 +117,29 @@ fn what_may_only_follow_from_what_was_left_out_is_not_told() {
         ("bucket: b\ncompresion: gzip\nlevel: 3", "/level", "it has no effect without `compression: gzip`"),
         ("bucket: b\ncompression: ${NOT_SET}\nlevel: 3", "/level", "it has no effect without \"compression\""),
         ("bucket: b\ns3_key_format: 5\nlevel: 3", "/level", "it has no effect without `key_format`"),
+        ("bucket: b\nlevel: 99", "/owner", "with `level` it is needed"),
     ] {
         assert_eq!(told(lines, &[]), told(lines, &[(pointer, message)]), "{lines}: {pointer}: {message}");
     }
     let sure =
         told("bucket: b\ncompression: gzpi\nlevel: 3\ntags: { a: 1 }", &[("/level", "too low"), ("/tags", "too many")]);
     assert!(sure.contains("config.level: too low") && sure.contains("config.tags: too many"), "{sure}");
+}
+
+#[test]
+fn what_is_missing_is_told_by_schema_and_component_at_once() {
+    let said = [("/owner", "nobody is named: write `owner`")];
+    assert_eq!(
+        told("level: 3", &said),
+        "wharf.yaml:7:5: outputs.archive.config: the key \"bucket\" is missing\n    help: bucket: the bucket that objects go to\n\
+         wharf.yaml:8:7: outputs.archive.config.owner: nobody is named: write `owner`"
+    );
+    assert!(told("bucket: b\nlevel: 99", &said).contains("config.owner: nobody is named"));
+}
+
+#[test]
+fn what_could_not_be_merged_makes_no_key_missing() {
+    assert_eq!(told("<<: 7", &[]), "wharf.yaml:8:11: outputs.archive.config: `<<` merges maps, found the number 7");
 }
 
 #[test]
@@ -164,15 +185,50 @@ fn a_value_from_the_environment_has_the_type_that_the_component_wants() {
     }
     assert_eq!(
         told("bucket: b\nlevel: \"${OWNER}x\"\nowner: 5", &[]),
-        "wharf.yaml:9:14: outputs.archive.config.level: expected a whole number from 1 to 9, found text from the environment\n\
+        "wharf.yaml:9:14: outputs.archive.config.level: expected a whole number from 1 to 9, found text from the environment variable OWNER\n\
          wharf.yaml:10:14: outputs.archive.config.owner: expected text, found the number 5\n    help: put it in quotes: \"5\""
     );
 }
 
 #[test]
-fn what_a_component_quotes_from_the_environment_is_not_shown() {
-    assert_eq!(
-        told("bucket: b\nkey_format: \"${OWNER}\"", &[("/key_format", "`012345678901` is no key")]),
-        "wharf.yaml:9:19: outputs.archive.config.key_format: the text from the environment is no key"
-    );
+fn what_a_component_says_of_the_environment_is_only_told_where_it_shows_nothing_of_it() {
+    let refused = "the component refuses this, in words that would show what the environment variable";
+    for (lines, pointer, message, expected) in [
+        (
+            "bucket: b\nkey_format: \"${OWNER}\"",
+            "/key_format",
+            "`012345678901` is no key",
+            format!(
+                "9:19: outputs.archive.config.key_format: {refused} OWNER holds\n    help: key_format: the objects' keys"
+            ),
+        ),
+        (
+            "bucket: b\nlevel: ${SEVEN}",
+            "/level",
+            "AWS does not take 7 levels",
+            format!("9:14: outputs.archive.config.level: {refused} SEVEN holds"),
+        ),
+        (
+            "bucket: \"${OWNER}\"\nkey_format: x",
+            "/key_format",
+            "no keys in 012345678901",
+            format!(
+                "9:19: outputs.archive.config.key_format: {refused} OWNER holds\n    help: key_format: the objects' keys"
+            ),
+        ),
+        (
+            "bucket: b\nkey_format: \"/${OWNER}/$X\"",
+            "/key_format",
+            "`$X` is not known",
+            "9:19: outputs.archive.config.key_format: `$X` is not known".to_owned(),
+        ),
+        (
+            "bucket: \"${SEVEN}\"\nkey_format: x",
+            "/key_format",
+            "it may have 7 letters",
+            "9:19: outputs.archive.config.key_format: it may have 7 letters".to_owned(),
+        ),
+    ] {
+        assert_eq!(told(lines, &[(pointer, message)]), format!("wharf.yaml:{expected}"), "{lines}: {message}");
+    }
 }

@@ -98,8 +98,76 @@ fn a_variable_that_is_not_set_is_a_fault() {
 fn what_comes_from_the_environment_is_not_shown() {
     assert_eq!(
         faults(&output("queue:\n  when_full: ${BUCKET}")),
-        "wharf.yaml:8:18: outputs.archive.queue.when_full: expected \"block\", \"drop_oldest\" or \"drop_newest\", found text from the environment"
+        "wharf.yaml:8:18: outputs.archive.queue.when_full: expected \"block\", \"drop_oldest\" or \"drop_newest\", found text from the environment variable BUCKET"
     );
+    let found = "from the environment variable";
+    for (text, expected) in [
+        (
+            output("queue:\n  max_size: ${SIZE}"),
+            format!("8:17: outputs.archive.queue.max_size: text {found} SIZE is not a size such as 50MB"),
+        ),
+        (
+            output("retry:\n  initial: ${SIZE}"),
+            format!("8:16: outputs.archive.retry.initial: text {found} SIZE is not a duration such as 10s"),
+        ),
+        (
+            output("batch:\n  max_age: ${NUMBER}"),
+            format!("8:16: outputs.archive.batch.max_age: the number {found} NUMBER is not a duration such as 10s"),
+        ),
+        (
+            output("batch:\n  max_age: ${EMPTY}"),
+            format!(
+                "8:16: outputs.archive.batch.max_age: text {found} EMPTY is not a duration such as 10s: it is empty"
+            ),
+        ),
+        (
+            output("workers: ${NUMBER}"),
+            format!("7:14: outputs.archive.workers: the number {found} NUMBER is out of range; it must be 1 to 64"),
+        ),
+        (
+            output("aws:\n  endpoint: ${REGION}"),
+            format!(
+                "8:17: outputs.archive.aws.endpoint: expected an http or https URL, found text {found} REGION\n    \
+                 help: write http:// or https://, a host, and perhaps a port: http://127.0.0.1:9000 or https://storage.example.com"
+            ),
+        ),
+        (
+            top("plugins:\n  max_memory: ${NUMBER}"),
+            format!("6:15: plugins.max_memory: the number {found} NUMBER is too small; the least is 4 MiB"),
+        ),
+        (
+            top("log:\n  level: ${SIZE}"),
+            format!(
+                "6:10: log.level: expected \"error\", \"warn\", \"info\", \"debug\", \"trace\" or \"off\", found text {found} SIZE"
+            ),
+        ),
+        (
+            top("admin:\n  listen: ${HOST}"),
+            format!("6:11: admin.listen: expected an address such as 127.0.0.1:9880, found text {found} HOST"),
+        ),
+        (
+            source("type: ${BUCKET}"),
+            format!(
+                "5:11: sources.app.type: expected \"tail\", \"stdin\", \"http\" or \"generate\", found text {found} BUCKET"
+            ),
+        ),
+        (
+            source("type: tail\npaths: ${GLOB}"),
+            "6:12: sources.app.paths: what is there is not a glob: unclosed character class; missing ']'".to_owned(),
+        ),
+        (
+            format!("{}admin: {{ listen: \"127.0.0.1:9602\" }}\n", source("type: http\nlisten: ${ADDRESS}")),
+            "6:13: sources.app.listen: is taken: admin listens on the same address\n    help: give each its own port"
+                .into(),
+        ),
+        // A default is written in the file, and may be shown.
+        (
+            output("workers: ${NOT_SET:-99}"),
+            "7:14: outputs.archive.workers: the number 99 is out of range; it must be 1 to 64".into(),
+        ),
+    ] {
+        assert_eq!(faults(&text), format!("wharf.yaml:{expected}"), "{text}");
+    }
 }
 
 #[test]
@@ -149,6 +217,23 @@ fn merging_what_is_no_map_is_a_fault() {
         faults(&output("config:\n  <<: [a]")),
         "wharf.yaml:8:12: outputs.archive.config: `<<` merges maps, found text \"a\""
     );
+}
+
+/// What would have come by it, nobody knows.
+#[test]
+fn nothing_is_missing_where_something_could_not_be_merged() {
+    let sources = "sources: { app: { type: stdin } }\n";
+    for (text, expected) in [
+        (format!("{sources}outputs:\n  a:\n    <<: 7\n"), "4:9: outputs.a: `<<` merges maps, found the number 7"),
+        (format!("{sources}outputs:\n  <<: 7\n"), "3:7: outputs: `<<` merges maps, found the number 7"),
+        (format!("{sources}<<: 7\n"), "2:5: `<<` merges maps, found the number 7"),
+        (
+            format!("x-a: &a\n  <<: 7\n{sources}outputs:\n  a:\n    <<: *a\n    workers: 2\n"),
+            "2:7: x-a: `<<` merges maps, found the number 7",
+        ),
+    ] {
+        assert_eq!(faults(&text), format!("wharf.yaml:{expected}"), "{text}");
+    }
 }
 
 #[test]
@@ -242,7 +327,7 @@ fn a_number_from_the_environment_is_one_in_quotes_too() {
     assert_eq!((output.workers, output.batch.max_records, output.aws.path_style), (7, Some(12345), Some(true)));
     assert_eq!(
         faults(&super::output("workers: \"${BUCKET}\"\nqueue: { max_size: \"7\" }\nbatch: { max_records: \"7\" }")),
-        "wharf.yaml:7:14: outputs.archive.workers: expected a whole number, found text from the environment\n\
+        "wharf.yaml:7:14: outputs.archive.workers: expected a whole number, found text from the environment variable BUCKET\n\
          wharf.yaml:9:27: outputs.archive.batch.max_records: expected a whole number, found text \"7\""
     );
 }

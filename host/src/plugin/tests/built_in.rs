@@ -18,6 +18,27 @@ async fn every_built_in_plugin_loads_under_its_own_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_built_in_plugin_is_configured_in_the_least_memory_that_may_be_configured() {
+    let least = HostOptions { max_memory_bytes: crate::config::LEAST_MEMORY, ..options() };
+    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..least }).unwrap();
+    for (name, config) in [
+        ("s3", r#"{"bucket":"b","compression":"zstd"}"#.to_owned()),
+        ("cloudwatch_logs", format!(r#"{{"log_group_name":"/app","log_stream_template":"$pod{}"}}"#, "x".repeat(400))),
+    ] {
+        let plugin = host.load(&PluginSource::BuiltIn(name.into())).await.unwrap();
+        let (worker, _) = plugin.start(context(Services::detached("archive".into()), &config)).await.unwrap();
+        worker.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_begins_with_too_much_memory_is_refused_with_the_setting() {
+    let host = PluginHost::new(HostOptions { max_memory_bytes: 1 << 20, ..options() }).unwrap();
+    let refused = host.load(&PluginSource::BuiltIn("s3".into())).await.unwrap_err().to_string();
+    assert!(refused.contains("plugins.max_memory") && !refused.contains("pooling"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch() {
     let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
     let plugin = host.load(&PluginSource::BuiltIn("s3".into())).await.unwrap();

@@ -91,6 +91,60 @@ fn every_fault_of_the_file_and_of_its_components_is_told_at_once_in_the_order_of
     }
 }
 
+/// Wharf's own messages, those of schemas, and those of components.
+#[test]
+fn nothing_that_came_from_the_environment_is_shown() {
+    const TEXT: &str = r#"sources:
+  app: { type: stdin }
+outputs:
+  a: { plugin: "${WORD}", match: "*" }
+  b:
+    plugin: cloudwatch_logs
+    match: "*"
+    queue: { max_size: "${SIZE}" }
+    config:
+      log_group_name: "${GROUP}"
+      log_stream_template: "${TEMPLATE}"
+      log_retention_days: ${NUMBER}
+      auto_create_group: true
+  c:
+    plugin: s3
+    match: "*"
+    config: { bucket: b, format: "${WORD}", timezone: "${WORD}", compression_level: "${NUMBER}", tags: { "aws:a": "${WORD}" } }
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), TEXT);
+    let mut validate = command(wharf_binary().unwrap());
+    validate.args(["validate", "-c"]).arg(&file);
+    for (name, value) in [
+        ("WORD", "Hushhush"),
+        ("SIZE", "50HUSH"),
+        ("GROUP", "hush hush"),
+        ("TEMPLATE", "$hush[x"),
+        ("NUMBER", "987654"),
+    ] {
+        validate.env(name, value);
+    }
+    let ended = validate.output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(78), "{said}");
+    for shown in ["hush", "987654", "[x"] {
+        assert!(!said.to_lowercase().contains(shown), "{shown} is shown: {said}");
+    }
+    for (place, variable) in [
+        (":4:16: outputs.a.plugin: ", "WORD"),
+        (":8:24: outputs.b.queue.max_size: ", "SIZE"),
+        (":11:28: outputs.b.config.log_stream_template: ", "TEMPLATE"),
+        (":12:27: outputs.b.config.log_retention_days: ", "NUMBER"),
+        (":17:34: outputs.c.config.format: ", "WORD"),
+    ] {
+        let line = said.lines().find(|line| line.contains(place));
+        assert!(line.is_some_and(|line| line.contains(&format!("environment variable {variable}"))), "{place}: {said}");
+    }
+    assert!(said.contains("outputs.c.config.tags.aws:a: names of tags that begin with `aws:` are AWS's own"), "{said}");
+    assert!(said.contains("there is no built-in plugin of this name"), "{said}");
+}
+
 /// The other way round: with each fault mended the same file is fine.
 #[test]
 fn the_same_file_with_its_faults_mended_is_valid() {
