@@ -24,8 +24,8 @@ async fn times_are_milliseconds_rounded_down() {
 #[tokio::test]
 async fn one_time_of_many_records_is_told_without_reading_them() {
     let mut bench = Bench::new(|_| ok()).await;
-    let (same, differing): (&[(i64, &[u8])], &[(i64, &[u8])]) =
-        (&[(-5_000_001, b"a"), (-5_000_001, b"b")], &[(7_000_000, b"c"), (8_000_000, b"d")]);
+    let same: &[(i64, &[u8])] = &[(-5_000_001, b"a"), (-5_000_001, b"b")];
+    let differing: &[(i64, &[u8])] = &[(7_000_000, b"c"), (8_000_000, b"d")];
     let batch = bench.batch(&[(BodyKind::Text, same), (BodyKind::Text, differing)]).await;
     let numbers = Selection::Indexes(vec![1, 2]);
     let mut prepare = async |select| bench.caller.prepare(borrow(&batch), select, None).await.unwrap().unwrap();
