@@ -1,9 +1,9 @@
-//! The limit: the simplest program that does the same work as fast as the machine lets it. A thread reads the file, one writes a copy and syncs
-//! it, one sends over loopback what is synced; so disk and network work at the same time, as they do in Wharf.
+//! What Wharf is held against, two programs that do the same work and nothing else.
 //!
-//! It has the advantages that Wharf has, and none of its work: syncs are shared by as much as came meanwhile (a group commit); the copy goes
-//! to preallocated space that is written again once its bytes are sent, as journal segments are; memory is used again. Nothing is looked
-//! at, split, encoded or confirmed record by record.
+//! *In turn* is the simplest that could exist: read a piece of the file, write it to a copy and `fdatasync` that, send it over loopback, and
+//! so on. *Side by side* does it as fast as the machine lets it: a thread reads the file, one writes a copy and syncs it, one sends what is
+//! synced; syncs are shared by as much as came meanwhile (a group commit), the copy goes to preallocated space that is written again once its
+//! bytes are sent, memory is used again. Nothing is looked at, split, encoded or confirmed record by record in either.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,8 +21,37 @@ use wharf_local_aws::Sink;
 use crate::input::Input;
 use crate::measure::{Measured, Usage};
 
-/// How this program is told to be the limit: `wharf-bench --limit INPUT COPY HOST:PORT`.
+/// How this program is told to be a limit: `wharf-bench --limit in-turn INPUT COPY HOST:PORT`.
 pub const COMMAND: &str = "--limit";
+
+/// How a limit does its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steps {
+    /// One after the other, piece by piece.
+    InTurn,
+    /// All at the same time.
+    SideBySide,
+}
+
+impl Steps {
+    pub const ALL: [Self; 2] = [Self::InTurn, Self::SideBySide];
+
+    /// As on the command line.
+    fn word(self) -> &'static str {
+        match self {
+            Self::InTurn => "in-turn",
+            Self::SideBySide => "side-by-side",
+        }
+    }
+
+    /// As in the table.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::InTurn => "the limit: read, copy with fdatasync, send, in turn",
+            Self::SideBySide => "the same side by side, in reused space and memory",
+        }
+    }
+}
 
 /// How much is read at a time, as by Wharf's `tail`.
 const PIECE: usize = 1 << 20;
@@ -37,12 +66,55 @@ const GROUP: usize = 8;
 const COPY: usize = 4 * PIECES;
 
 /// Does the work, says so, and waits to be measured.
-pub fn run(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
-    work(input, copy, sink)?;
+pub fn run(steps: &str, input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
+    match Steps::ALL.into_iter().find(|known| known.word() == steps) {
+        Some(Steps::InTurn) => work_in_turn(input, copy, sink)?,
+        Some(Steps::SideBySide) => work(input, copy, sink)?,
+        None => anyhow::bail!("{steps} is no way to do the steps"),
+    }
     println!("done");
     // Until the other end is closed: the measuring is over then.
     let _ = std::io::stdin().read(&mut [0]);
     Ok(())
+}
+
+fn work_in_turn(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
+    let mut from = File::open(input).with_context(|| format!("opening {}", input.display()))?;
+    let mut to = File::create(copy).with_context(|| format!("making {}", copy.display()))?;
+    let mut socket = connect(sink)?;
+    let mut piece = Vec::new();
+    while fill(&mut from, &mut piece, GROUP * PIECE)? {
+        to.write_all(&piece)?;
+        to.sync_data()?;
+        write_head(&mut socket, piece.len())?;
+        socket.write_all(&piece)?;
+        read_answer(&mut socket)?;
+    }
+    Ok(())
+}
+
+fn connect(sink: &str) -> anyhow::Result<TcpStream> {
+    let socket = TcpStream::connect(sink).with_context(|| format!("connecting to {sink}"))?;
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+/// Fills a piece with what comes next, up to `bytes`. Whether there was something.
+fn fill(from: &mut File, piece: &mut Vec<u8>, bytes: usize) -> anyhow::Result<bool> {
+    piece.resize(bytes, 0);
+    let mut filled = 0;
+    while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match from.read(room)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    piece.truncate(filled);
+    Ok(filled > 0)
+}
+
+fn write_head(socket: &mut TcpStream, length: usize) -> anyhow::Result<()> {
+    Ok(write!(socket, "PUT /limit/object HTTP/1.1\r\nHost: limit\r\nContent-Length: {length}\r\n\r\n")?)
 }
 
 fn work(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
@@ -51,8 +123,7 @@ fn work(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
     fallocate(&to, FallocateFlags::empty(), 0, (COPY * PIECE) as u64)
         .with_context(|| format!("reserving room for {}", copy.display()))?;
     to.sync_all()?;
-    let socket = TcpStream::connect(sink).with_context(|| format!("connecting to {sink}"))?;
-    socket.set_nodelay(true)?;
+    let socket = connect(sink)?;
 
     let (give_back, empty) = channel();
     for _ in 0..PIECES {
@@ -75,18 +146,9 @@ fn work(input: &Path, copy: &Path, sink: &str) -> anyhow::Result<()> {
 /// Fills pieces with the file; all but the last are full.
 fn read_all(mut from: File, empty: &Receiver<Vec<u8>>, to: &Sender<Vec<u8>>) -> anyhow::Result<()> {
     for mut piece in empty {
-        piece.resize(PIECE, 0);
-        let mut filled = 0;
-        while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
-            match from.read(room)? {
-                0 => break,
-                read => filled += read,
-            }
-        }
-        if filled == 0 {
+        if !fill(&mut from, &mut piece, PIECE)? {
             break;
         }
-        piece.truncate(filled);
         to.send(piece).context("nobody writes any more")?;
     }
     Ok(())
@@ -111,7 +173,7 @@ fn write_all(copy: &File, from: &Receiver<Vec<u8>>, to: &Sender<Vec<Vec<u8>>>) -
 fn send_all(mut socket: TcpStream, from: &Receiver<Vec<Vec<u8>>>, give_back: &Sender<Vec<u8>>) -> anyhow::Result<()> {
     for group in from {
         let length: usize = group.iter().map(Vec::len).sum();
-        write!(socket, "PUT /limit/object HTTP/1.1\r\nHost: limit\r\nContent-Length: {length}\r\n\r\n")?;
+        write_head(&mut socket, length)?;
         for piece in group {
             socket.write_all(&piece)?;
             // Where the file is at its end nobody wants it.
@@ -133,13 +195,13 @@ fn read_answer(socket: &mut TcpStream) -> anyhow::Result<()> {
 }
 
 /// Measures it with an input of one file.
-pub fn measure(input: &Input, disk: &Path) -> anyhow::Result<Measured> {
+pub fn measure(steps: Steps, input: &Input, disk: &Path) -> anyhow::Result<Measured> {
     let sink = Sink::start()?;
     let folder = tempfile::tempdir_in(disk)?;
     let address = sink.endpoint().trim_start_matches("http://").to_owned();
     let began = Instant::now();
     let mut child = Command::new(std::env::current_exe()?)
-        .arg(COMMAND)
+        .args([COMMAND, steps.word()])
         .args(input.paths())
         .arg(folder.path().join("copy"))
         .arg(address)
@@ -182,6 +244,10 @@ mod tests {
         let copied = std::fs::read(&copy).unwrap();
         assert_eq!(copied.len(), COPY * PIECE);
         assert!(copied.starts_with(&bytes));
+
+        work_in_turn(&input, &copy, sink.endpoint().trim_start_matches("http://")).unwrap();
+        assert_eq!(sink.body_bytes(), 2 * bytes.len() as u64);
+        assert_eq!(std::fs::read(&copy).unwrap(), bytes);
     }
 
     #[test]

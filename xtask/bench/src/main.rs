@@ -51,9 +51,10 @@ struct Arguments {
 fn main() -> ExitCode {
     // The limit is measured as a process of its own, like everything else.
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, limit::COMMAND, input, copy, sink] = arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    if let [_, limit::COMMAND, steps, input, copy, sink] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
     {
-        return exit(limit::run(input.as_ref(), copy.as_ref(), sink));
+        return exit(limit::run(steps, input.as_ref(), copy.as_ref(), sink));
     }
     exit(run(&Arguments::parse()))
 }
@@ -80,7 +81,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         input::LINE_BYTES,
         disk.display()
     );
-    let limit = limit::measure(lines, &disk)?;
+    let limits = limit::Steps::ALL.into_iter().map(|steps| Ok((steps.title(), limit::measure(steps, lines, &disk)?)));
+    let limits = limits.collect::<anyhow::Result<Vec<_>>>()?;
+    let limit = limits.first().map(|(_, measured)| measured);
     for (to, mut scenarios) in [(Destination::S3, s3::scenarios()), (Destination::Logs, logs::scenarios())] {
         let filters = &arguments.filters;
         scenarios.retain(|one| filters.is_empty() || filters.iter().any(|filter| one.name.contains(filter.as_str())));
@@ -88,11 +91,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
             continue;
         }
         println!("\n{}", show::strong(&table::heading(to)));
-        println!("{}", table::row(to, "the limit: read, copy with fdatasync, send", &limit, None));
+        for (title, measured) in &limits {
+            println!("{}", table::row(to, title, measured, None));
+        }
         for scenario in scenarios {
             let measured = scenario.run(&arguments.wharf, inputs.of(scenario.shape)?, &disk, arguments.strict);
             let measured = measured.with_context(|| scenario.name.clone())?;
-            println!("{}", table::row(to, &scenario.name, &measured, Some(&limit)));
+            println!("{}", table::row(to, &scenario.name, &measured, limit));
         }
     }
     println!(
