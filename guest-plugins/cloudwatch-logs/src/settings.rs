@@ -122,8 +122,8 @@ impl Settings {
             max_bytes: Some(DEFAULT_MAX_BYTES),
             max_records: Some(DEFAULT_MAX_RECORDS),
             max_age_ms: Some(DEFAULT_MAX_AGE_MS),
-            s3: vec![],
             log_groups: names.group_scopes(),
+            ..Plan::default()
         };
         let settings = Self {
             names,

@@ -125,7 +125,7 @@ impl Settings {
             max_records: None,
             max_age_ms: Some(max_age_ms),
             s3: vec![s3::Scope::new(&target.bucket, key.literal_prefix())],
-            log_groups: vec![],
+            ..Plan::default()
         };
         let settings = Self {
             target,

@@ -176,6 +176,8 @@ pub mod __private {
                     .map(|scope| S3Scope { bucket: scope.bucket, key_prefix: scope.key_prefix })
                     .collect(),
                 log_groups: plan.log_groups,
+                http: plan.http,
+                credentials: plan.credentials,
             }
         }
     }

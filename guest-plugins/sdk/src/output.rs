@@ -76,6 +76,10 @@ pub struct Plan {
     pub s3: Vec<s3::Scope>,
     /// Log groups that the output will touch. One that ends in `*` stands for all that begin so.
     pub log_groups: Vec<String>,
+    /// Where the output will send HTTP requests: scheme, host and, where it is not the scheme's own, port (`https://api.example.com`).
+    pub http: Vec<String>,
+    /// Names of credentials that its requests will name.
+    pub credentials: Vec<String>,
 }
 
 /// What tells one record from another before they are put into batches.

@@ -24,7 +24,9 @@ wasmtime::component::bindgen!({
 });
 
 pub(crate) use self::exports::wharf::output::output;
-pub(crate) use self::wharf::output::{clock, cloudwatch_logs, log, metrics, records, s3, sequence, storage, types};
+pub(crate) use self::wharf::output::{
+    clock, cloudwatch_logs, http, log, metrics, records, s3, sequence, storage, types,
+};
 
 /// The WIT package's version, as components name it in their imports.
 pub(crate) const WIT_VERSION: &str = "0.1.0";

@@ -4,15 +4,16 @@
 //! is what it was handed. What is bounded is what this costs the host: bodies (256 MiB a store), a `read` (1 MiB), and the lists of
 //! times and sizes. Reading and encoding happen on threads that may block.
 
+use bytes::Bytes;
 use wasmtime::component::Resource;
 
 use super::batch::{Batch, BatchChunks, BodiesError};
 use super::bindings::records::{self, Encoding, Selection};
 use super::bindings::types::HostError;
 use super::body::Body;
-use super::{Caller, LimitReached, blocking, encoding};
+use super::{Caller, LimitReached, blocking, cut, encoding};
 use crate::journal::ReadError;
-use crate::record::encode::{EncodeError, Encoder};
+use crate::record::encode::{Compression, EncodeError, Encoder};
 use crate::state::BatchId;
 
 /// Records that one `times`, `sizes` or `kinds` may give. The list is 32 MiB at most, half of what a guest's memory holds by default.
@@ -171,6 +172,11 @@ impl records::HostEncoder for Caller {
 }
 
 impl records::HostBody for Caller {
+    async fn from_bytes(&mut self, bytes: Vec<u8>) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
+        let charge = self.bodies.reserve(bytes.len() as u64);
+        Ok(charge.and_then(|charge| self.hand_out(Body::new(bytes.into(), charge))))
+    }
+
     async fn size(&mut self, body: Resource<Body>) -> wasmtime::Result<u64> {
         Ok(self.table.get(&body)?.bytes.len() as u64)
     }
@@ -190,6 +196,42 @@ impl records::HostBody for Caller {
         let crc = blocking(move || crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &bytes)).await?;
         // A CRC-32 has 32 bits, in whatever it is carried.
         Ok(crc as u32)
+    }
+
+    async fn wrap(
+        &mut self,
+        body: Resource<Body>,
+        before: Vec<u8>,
+        after: Vec<u8>,
+    ) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
+        let bytes = self.table.get(&body)?.bytes.clone();
+        let parts = [Bytes::from(before), bytes, Bytes::from(after)];
+        let charge = match self.bodies.reserve(parts.iter().map(|part| part.len() as u64).sum()) {
+            Ok(charge) => charge,
+            Err(error) => return Ok(Err(error)),
+        };
+        let joined = blocking(move || parts.concat()).await?;
+        Ok(self.hand_out(Body::new(joined.into(), charge)))
+    }
+
+    async fn compress(
+        &mut self,
+        body: Resource<Body>,
+        compression: String,
+        level: Option<i32>,
+    ) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
+        let bytes = self.table.get(&body)?.bytes.clone();
+        let compression = Compression::parse(&cut(&compression, 64), level).map_err(HostError::Invalid);
+        // What cannot be compressed gets longer, by far less than this.
+        let most = bytes.len() as u64 + bytes.len() as u64 / 64 + 4096;
+        let (compression, charge) = match compression.and_then(|it| Ok((it, self.bodies.reserve(most)?))) {
+            Ok(set_up) => set_up,
+            Err(error) => return Ok(Err(error)),
+        };
+        match blocking(move || compression.compress(&bytes)).await? {
+            Ok(compressed) => Ok(self.hand_out(Body::new(compressed.into(), charge))),
+            Err(error) => Ok(Err(HostError::Unavailable(format!("compressing a body: {error}")))),
+        }
     }
 
     async fn drop(&mut self, body: Resource<Body>) -> wasmtime::Result<()> {

@@ -19,6 +19,8 @@ const MAX_FAULTS: usize = 100;
 const MAX_SCOPES: usize = 64;
 /// Most partition keys of a plan.
 const MAX_KEYS: usize = 64;
+/// Longest HTTP destination (a host name has at most 253) and longest name of a credential.
+const NAME_BYTES: usize = 300;
 /// Longest name of a log group, and a `*`.
 const LOG_GROUP_BYTES: usize = 513;
 
@@ -87,6 +89,14 @@ pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
     if let Some(name) = plan.log_groups.iter().find(|name| name.len() > LOG_GROUP_BYTES) {
         return Err(format!("the plan names log group {:?}, which is too long for one", one_line(name, 64)));
     }
+    for (what, names) in [("HTTP destinations", &plan.http), ("credentials", &plan.credentials)] {
+        if names.len() > MAX_SCOPES {
+            return Err(format!("the plan names {} {what}, and may name at most {MAX_SCOPES}", names.len()));
+        }
+        if let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES) {
+            return Err(format!("the plan names {:?} among its {what}, which is too long", one_line(name, 64)));
+        }
+    }
     let scope = |scope: output::S3Scope| S3Grant { bucket: scope.bucket, key_prefix: scope.key_prefix };
     Ok(Plan {
         partition_by: plan.partition_by.into_iter().map(partition_key).collect(),
@@ -97,6 +107,8 @@ pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
         max_age: plan.max_age_ms.map(Duration::from_millis),
         s3: plan.s3.into_iter().map(scope).collect(),
         log_groups: plan.log_groups,
+        http: plan.http,
+        credentials: plan.credentials,
     })
 }
 
@@ -195,6 +207,8 @@ mod tests {
                 max_age_ms: None,
                 s3: vec![],
                 log_groups,
+                http: vec![],
+                credentials: vec![],
             })
         };
         let longest = format!("{}*", "g".repeat(512));

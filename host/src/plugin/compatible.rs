@@ -12,8 +12,8 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// What plugins of this package export.
 const EXPORT: &str = "wharf:output/output";
 /// What this host offers of its own package.
-const INTERFACES: [&str; 9] =
-    ["types", "records", "sequence", "storage", "s3", "cloudwatch-logs", "log", "metrics", "clock"];
+const INTERFACES: [&str; 10] =
+    ["types", "records", "sequence", "storage", "s3", "cloudwatch-logs", "http", "log", "metrics", "clock"];
 /// Packages of WASI that it offers, with nothing behind them.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
@@ -156,7 +156,8 @@ mod tests {
             ("wharf:output/records@0.2.0", false),
             ("wharf:output/records@0.1.0-rc1", false),
             ("wharf:output/records", false),
-            ("wharf:output/http@0.1.0", false),
+            ("wharf:output/http@0.1.0", true),
+            ("wharf:output/kafka@0.1.0", false),
             ("wasi:io/streams@0.2.6", true),
             ("wasi:io/streams@0.2.0", true),
             ("wasi:io/streams@0.3.0", false),

@@ -63,6 +63,10 @@ pub struct Plan {
     pub s3: Vec<crate::config::S3Grant>,
     /// Log groups that it will touch; one that ends in `*` is a beginning.
     pub log_groups: Vec<String>,
+    /// Where it will send HTTP requests, as it writes it: scheme, host and perhaps port.
+    pub http: Vec<String>,
+    /// Credentials that its requests will name.
+    pub credentials: Vec<String>,
 }
 
 /// One thing wrong in a plugin's configuration.

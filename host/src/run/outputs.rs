@@ -298,6 +298,8 @@ mod tests {
             max_age: None,
             s3: buckets.iter().map(scope).collect(),
             log_groups: log_groups.iter().map(|name| (*name).into()).collect(),
+            http: vec![],
+            credentials: vec![],
         }
     }
 

@@ -7,6 +7,22 @@ use flate2::write::GzEncoder;
 
 use super::{Compression, WINDOW};
 
+impl Compression {
+    /// Bytes compressed as a whole: a function of the bytes and the level alone.
+    ///
+    /// # Errors
+    /// Where the compressor fails.
+    pub fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut sink = Sink::new(self);
+        for window in bytes.chunks(WINDOW) {
+            sink.input().extend_from_slice(window);
+            sink.fed()?;
+        }
+        sink.finish()?;
+        Ok(sink.take())
+    }
+}
+
 /// Takes lines, gives bytes.
 pub(super) enum Sink {
     Plain(Vec<u8>),
