@@ -10,12 +10,12 @@
 //! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
-mod destination;
 mod env;
 mod fault;
 mod from_environment;
 mod hidden;
 mod http;
+mod http_destination;
 mod json;
 mod load;
 mod model;
@@ -34,8 +34,8 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use destination::Destination;
 pub use fault::{Fault, Faults, Place};
+pub use http_destination::HttpDestination;
 pub use load::Draft;
 pub use model::*;
 pub use rest::PluginConfigCheck;
