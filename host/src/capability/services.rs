@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
+use super::watch::Watch;
 use super::{cloudwatch_logs, s3};
 use crate::config::{AwsConfig, GrantsConfig};
 use crate::state::State;
@@ -15,6 +16,7 @@ use crate::telemetry::Metrics;
 pub struct Services {
     output: Arc<str>,
     work: Option<Work>,
+    watch: Option<Arc<dyn Watch>>,
     grants: RwLock<Arc<GrantsConfig>>,
     /// One bucket an output and not a store: a component that dies and comes back does not get a full bucket each time.
     pub(super) log_bucket: Mutex<Bucket>,
@@ -51,13 +53,28 @@ impl Services {
         Self::with(output, Some(Work { state, metrics, aws }))
     }
 
+    /// For an output at work under the eyes of a test.
+    pub(crate) fn watched(output: Arc<str>, work: Work, watch: Arc<dyn Watch>) -> Arc<Self> {
+        Arc::new(Self { watch: Some(watch), ..Self::new_with(output, Some(work)) })
+    }
+
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::new_with(output, work))
+    }
+
+    fn new_with(output: Arc<str>, work: Option<Work>) -> Self {
+        Self {
             output,
             work,
+            watch: None,
             grants: RwLock::default(),
             log_bucket: Mutex::new(Bucket::full(std::time::Instant::now())),
-        })
+        }
+    }
+
+    /// Whoever looks on while the output works.
+    pub(crate) fn watch(&self) -> Option<&dyn Watch> {
+        self.watch.as_deref()
     }
 
     /// What the output may touch from now on. Nothing before this is called.

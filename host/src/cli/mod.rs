@@ -10,6 +10,7 @@ use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
 mod dev_aws;
+mod plugin;
 mod run;
 mod table;
 mod validate;
@@ -57,6 +58,8 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// For authors of plugins: test one, run one
+    Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
 }
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
+        Command::Plugin(args) => plugin::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
     };
     match ended {
@@ -163,6 +167,7 @@ mod tests {
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
+            "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();
