@@ -15,7 +15,7 @@ mod clock;
 pub(crate) mod cloudwatch_logs;
 mod encoding;
 mod escape;
-mod http;
+pub(crate) mod http;
 pub(crate) mod log;
 mod metrics;
 pub(crate) mod records;
@@ -30,7 +30,6 @@ pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub use services::Services;
-pub(crate) use services::Work;
 pub(crate) use watch::{Usage, Watch};
 
 /// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.

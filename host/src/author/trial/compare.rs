@@ -207,7 +207,7 @@ fn general(wanted: &Value, actual: &Value) -> Value {
 }
 
 /// Whether the text is the pattern's, where `…` stands for anything.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let parts: Vec<&str> = parts.collect();

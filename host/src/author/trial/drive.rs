@@ -12,9 +12,11 @@ use tokio::time::Instant;
 
 use super::case::{Case, OUTPUT, Record, as_test};
 use super::transcript::{Attempted, BatchTold, Ended, Transcript};
-use super::wire::{self, Notes, Scripts};
-use crate::capability::{Services, Watch as _, Work};
-use crate::config::{Fault, GrantsConfig, LogGroupGrant, check_plugin_config};
+use super::wire::{self, HttpWire, Notes, Scripts};
+use crate::capability::{Services, Watch as _};
+use crate::config::{
+    Credential, Destination, Fault, GrantedCredential, GrantsConfig, LogGroupGrant, check_plugin_config,
+};
 use crate::journal::{self, Journal};
 use crate::output::decision::{self, Next, Tried};
 use crate::output::{PluginHealth, Verdict};
@@ -124,13 +126,17 @@ impl<'a> Drive<'a> {
         let rooms = opened.await.map_err(said)??;
         let notes = Arc::new(Notes::new(case.now_ns));
         let scripts = Arc::new(Scripts::new(&case.answers));
-        let grants = case.grants.clone().unwrap_or_else(|| asked_for(&plan));
+        let grants = match &case.grants {
+            Some(grants) => grants.clone(),
+            None => asked_for(&plan, &case.credentials)?,
+        };
         let buckets = grants.s3.iter().chain(&plan.s3).map(|grant| grant.bucket.clone()).collect();
         let named = || plan.log_groups.iter().filter(|name| !name.ends_with('*')).cloned().collect();
         let log_groups = case.given.log_groups.clone().unwrap_or_else(named);
         let aws = wire::connection(case, &notes, &scripts, buckets, log_groups)?;
-        let work = Work { state: rooms.state.clone(), metrics: rooms.metrics.clone(), aws };
-        let services = Services::watched(OUTPUT.into(), work, Arc::clone(&notes) as _);
+        let http = Arc::new(HttpWire::new(Arc::clone(&notes), Arc::clone(&scripts)));
+        let services = Services::over_wire(OUTPUT.into(), aws, http, rooms.state.clone(), rooms.metrics.clone());
+        services.watched_by(Arc::clone(&notes) as _);
         services.grant(grants);
         let context = context(case, &config, services);
         Ok(Self { case, plugin, plan, context, rooms, notes, health: PluginHealth::default(), seat: None, attempts: 0 })
@@ -391,10 +397,24 @@ fn chunks(records: &[Record], now_ns: i64, apart: bool) -> Vec<Chunk> {
     chunks
 }
 
-/// What the plugin asks for is granted where the test says nothing else.
-fn asked_for(plan: &Plan) -> GrantsConfig {
+/// What the plugin asks for is granted where the test says nothing else. A credential that the test does not describe may go wherever the
+/// plugin may.
+fn asked_for(plan: &Plan, credentials: &[Credential]) -> Result<GrantsConfig, String> {
     let group = |name: &String| LogGroupGrant { log_group: name.clone() };
-    GrantsConfig { s3: plan.s3.clone(), cloudwatch_logs: plan.log_groups.iter().map(group).collect() }
+    let destination = |url: &String| {
+        Destination::parse(url).map_err(|what| format!("the plugin asks for the HTTP destination {url:?}: {what}"))
+    };
+    let http: Vec<Destination> = plan.http.iter().map(destination).collect::<Result<_, _>>()?;
+    let credential = |name: &String| match credentials.iter().find(|known| *known.name == **name) {
+        Some(known) => known.granted(),
+        None => GrantedCredential { name: name.as_str().into(), to: http.clone(), headers: vec![] },
+    };
+    Ok(GrantsConfig {
+        s3: plan.s3.clone(),
+        cloudwatch_logs: plan.log_groups.iter().map(group).collect(),
+        credentials: plan.credentials.iter().map(credential).collect(),
+        http,
+    })
 }
 
 /// The plugin's own series: name with labels, and value.

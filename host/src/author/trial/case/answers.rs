@@ -66,7 +66,8 @@ pub(crate) struct Lines(pub(crate) Vec<Answer>);
 pub(crate) struct Answers {
     pub(crate) s3: HashMap<&'static str, Lines>,
     pub(crate) cloudwatch_logs: HashMap<&'static str, Lines>,
-    pub(crate) http: Lines,
+    /// By request lines in which `…` stands for anything.
+    pub(crate) http: Vec<(String, Lines)>,
 }
 
 /// Lines that are gone through.
@@ -94,13 +95,36 @@ impl Script {
 pub(crate) fn read(mut section: Section<'_>) -> Answers {
     let s3 = section.section("s3").map(|s3| operations(s3, &S3)).unwrap_or_default();
     let logs = section.section("cloudwatch_logs").map(|logs| operations(logs, &CLOUDWATCH_LOGS)).unwrap_or_default();
-    let path = section.path_of("http");
-    let http = section.entry("http").map(|entry| lines(&entry.value, &path, section.sink())).unwrap_or_default();
+    let http = http(&mut section);
     section.finish(&[
         ("logs", "did you mean \"cloudwatch_logs\"?"),
         ("cloudwatch-logs", "did you mean \"cloudwatch_logs\"?"),
     ]);
     Answers { s3, cloudwatch_logs: logs, http }
+}
+
+/// Answers to all requests in their order, or by request line.
+fn http(section: &mut Section<'_>) -> Vec<(String, Lines)> {
+    let (path, sink) = (section.path_of("http"), section.sink());
+    let Some(entry) = section.entry("http") else { return vec![] };
+    let by_line = match &entry.value.value {
+        NodeValue::Map(entries) if entries.iter().any(|entry| is_request_line(&entry.key)) => entries,
+        _ => return vec![("…".to_owned(), lines(&entry.value, &path, sink))],
+    };
+    let mut all = vec![];
+    for entry in by_line {
+        if is_request_line(&entry.key) {
+            all.push((entry.key.clone(), lines(&entry.value, &format!("{path}.{}", entry.key), sink)));
+        } else {
+            let help = "write it as in POST https://api.example.com/v1/… where … stands for anything";
+            sink.add_with_help(entry.key_at, &path, format!("{:?} is no request line", entry.key), help);
+        }
+    }
+    all
+}
+
+fn is_request_line(key: &str) -> bool {
+    key == "…" || key.split_once(' ').is_some_and(|(_, url)| url.contains("://") || url.starts_with('…'))
 }
 
 fn operations(mut section: Section<'_>, known: &'static [&'static str]) -> HashMap<&'static str, Lines> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    AwsConfig, BatchConfig, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig, Place, QueueConfig,
-    RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_grants, read_retry, read_yaml, text_of,
+    AwsConfig, BatchConfig, Credential, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig, Place, QueueConfig,
+    RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants, read_retry, read_yaml, text_of,
 };
 
 pub(crate) use answers::{Answer, Answers, Lines, Says, Script};
@@ -38,6 +38,8 @@ pub(crate) struct Case {
     pub(crate) output: OutputConfig,
     /// What the plugin may touch; none is what it asks for.
     pub(crate) grants: Option<GrantsConfig>,
+    /// Credentials that HTTP requests may name beside those that the plugin asks for.
+    pub(crate) credentials: Vec<Credential>,
     /// What it is given, in order.
     pub(crate) records: Vec<Record>,
     /// What the services answer.
@@ -146,7 +148,8 @@ fn read(root: &Node, sink: &Sink, path: &Path) -> Option<Case> {
     let (config, config_spans) = plugin_config(&mut top, OUTPUT);
     let batch = top.section("batch").map(read_batch).unwrap_or_default();
     let retry = top.section("retry").map(read_retry).unwrap_or_default();
-    let grants = top.section("grants").map(read_grants);
+    let credentials = read_credentials(&mut top);
+    let grants = top.section("grants").map(|section| read_grants(section, &credentials));
     let folder = path.parent().unwrap_or(Path::new(""));
     let records = records::read(&mut top, folder, &records::Usual { tag: tag.into(), time_ns: now_ns });
     let given = top.section("given").map(given::read).unwrap_or_default();
@@ -169,6 +172,7 @@ fn read(root: &Node, sink: &Sink, path: &Path) -> Option<Case> {
         description,
         output: output(config, config_spans, batch, retry),
         grants,
+        credentials,
         records,
         answers,
         given,

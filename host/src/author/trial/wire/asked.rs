@@ -115,7 +115,7 @@ fn event(event: &Value) -> Value {
 }
 
 /// Headers that are not of the transport, the signature or the SDK's own.
-fn headers(head: &Parts) -> Map<String, Value> {
+pub(super) fn headers(head: &Parts) -> Map<String, Value> {
     const TRANSPORT: [&str; 8] = [
         "authorization",
         "host",

@@ -40,7 +40,7 @@ impl AwsWire {
         let request = whole(request).await.map_err(|cause| ConnectorError::user(cause.into()))?;
         let (head, body) = request.into_parts();
         let asked = asked::of_aws(&head, &body);
-        let answer = self.scripts.next(asked.capability, &asked.function);
+        let answer = self.scripts.aws(asked.capability, &asked.function);
         let call = self.notes.asked(asked.said.clone());
         let request = Request::from_parts(head, body);
         let answered = self.answer(&asked, answer, request).await;

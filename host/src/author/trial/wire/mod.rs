@@ -4,6 +4,7 @@
 
 mod asked;
 mod aws;
+mod http;
 pub(crate) mod notes;
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,9 +16,11 @@ use wharf_local_aws::{ACCESS_KEY, InProcess, Options, SECRET_KEY};
 use crate::capability::aws::Connection;
 use crate::config::AwsConfig;
 
-use super::case::{Answer, Answers, Case, Lines, Script};
+use super::case::{Answer, Answers, Case, Script};
+use super::compare::fits;
 
 pub(crate) use aws::AwsWire;
+pub(crate) use http::HttpWire;
 pub(crate) use notes::Notes;
 
 /// No such host: a request that left this process would fail, and none does. It is TLS, so that payloads are treated as they are with AWS.
@@ -27,26 +30,35 @@ const REGION: &str = "us-east-1";
 /// The scripts of a test, gone through by whoever is asked.
 #[derive(Debug)]
 pub(crate) struct Scripts {
-    by_operation: Mutex<HashMap<(&'static str, &'static str), Script>>,
+    /// By capability and operation.
+    aws: Mutex<HashMap<(&'static str, &'static str), Script>>,
+    /// By what a request line is like; the first that fits answers.
+    http: Mutex<Vec<(String, Script)>>,
 }
 
 impl Scripts {
     pub(crate) fn new(answers: &Answers) -> Self {
-        let of = |capability, lines: &HashMap<&'static str, Lines>| {
-            let scripts: Vec<_> =
-                lines.iter().map(|(operation, lines)| ((capability, *operation), Script::new(lines.clone()))).collect();
-            scripts
-        };
-        let mut all: HashMap<_, _> = of("s3", &answers.s3).into_iter().collect();
-        all.extend(of("cloudwatch_logs", &answers.cloudwatch_logs));
-        all.insert(("http", "send"), Script::new(answers.http.clone()));
-        Self { by_operation: Mutex::new(all) }
+        let mut aws = HashMap::new();
+        for (capability, operations) in [("s3", &answers.s3), ("cloudwatch_logs", &answers.cloudwatch_logs)] {
+            for (operation, lines) in operations {
+                aws.insert((capability, *operation), Script::new(lines.clone()));
+            }
+        }
+        let http = answers.http.iter().map(|(pattern, lines)| (pattern.clone(), Script::new(lines.clone())));
+        Self { aws: Mutex::new(aws), http: Mutex::new(http.collect()) }
     }
 
-    /// What comes back this time.
-    pub(crate) fn next(&self, capability: &str, operation: &str) -> Answer {
-        let mut scripts = lock(&self.by_operation);
+    /// What AWS answers this time.
+    pub(crate) fn aws(&self, capability: &str, operation: &str) -> Answer {
+        let mut scripts = lock(&self.aws);
         let script = scripts.iter_mut().find(|((of, name), _)| *of == capability && *name == operation);
+        script.map_or(Answer::Ok, |(_, script)| script.next())
+    }
+
+    /// What an HTTP destination answers this time.
+    pub(crate) fn http(&self, line: &str) -> Answer {
+        let mut scripts = lock(&self.http);
+        let script = scripts.iter_mut().find(|(pattern, _)| fits(pattern, line));
         script.map_or(Answer::Ok, |(_, script)| script.next())
     }
 }
