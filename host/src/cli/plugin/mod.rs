@@ -4,6 +4,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{Ended, counted, print};
 
+mod run;
 mod test;
 
 /// Arguments.
@@ -17,10 +18,13 @@ pub(super) struct Args {
 enum Action {
     /// Run a plugin's tests: scripted services, the real host, no network
     Test(test::Args),
+    /// Run a plugin once, with the real destination
+    Run(run::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
     match args.action {
         Action::Test(args) => test::run(&args),
+        Action::Run(args) => run::run(&args),
     }
 }
