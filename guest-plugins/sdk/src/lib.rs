@@ -57,6 +57,7 @@ mod output;
 
 pub mod clock;
 pub mod cloudwatch_logs;
+pub mod http;
 pub mod log;
 pub mod metrics;
 pub mod records;

@@ -17,7 +17,7 @@ use crate::capability::aws::Connection;
 use crate::capability::http::{Credentials, Network, Wire};
 use crate::capability::{Services, Watch as _};
 use crate::config::{
-    AwsConfig, Credential, Destination, Fault, GrantedCredential, GrantsConfig, HttpConfig, LogGroupGrant,
+    AwsConfig, Credential, HttpDestination, Fault, GrantedCredential, GrantsConfig, HttpConfig, LogGroupGrant,
     check_plugin_config,
 };
 use crate::journal::{self, Journal};
@@ -448,9 +448,9 @@ fn chunks(records: &[Record], now_ns: i64, apart: bool) -> Vec<Chunk> {
 fn asked_for(plan: &Plan, credentials: &[Credential]) -> Result<GrantsConfig, String> {
     let group = |name: &String| LogGroupGrant { log_group: name.clone() };
     let destination = |url: &String| {
-        Destination::parse(url).map_err(|what| format!("the plugin asks for the HTTP destination {url:?}: {what}"))
+        HttpDestination::parse(url).map_err(|what| format!("the plugin asks for the HTTP destination {url:?}: {what}"))
     };
-    let http: Vec<Destination> = plan.http.iter().map(destination).collect::<Result<_, _>>()?;
+    let http: Vec<HttpDestination> = plan.http.iter().map(destination).collect::<Result<_, _>>()?;
     let credential = |name: &String| match credentials.iter().find(|known| *known.name == **name) {
         Some(known) => known.granted(),
         None => GrantedCredential { name: name.as_str().into(), to: http.clone(), headers: vec![] },

@@ -7,7 +7,7 @@ use super::case::{Case, Form, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
-    AwsConfig, Credential, Destination, Faults, GrantedCredential, GrantsConfig, LogGroupGrant, PluginsConfig, S3Grant,
+    AwsConfig, Credential, HttpDestination, Faults, GrantedCredential, GrantsConfig, LogGroupGrant, PluginsConfig, S3Grant,
 };
 use crate::plugin::{HostOptions, LoadError, PluginHost, PluginSource};
 use crate::record::now_ns;
@@ -43,7 +43,7 @@ pub enum Grant {
     /// A log group.
     LogGroup(LogGroupGrant),
     /// An HTTP destination.
-    Http(Destination),
+    Http(HttpDestination),
     /// A credential's name.
     Credential(String),
 }
@@ -60,7 +60,7 @@ impl std::str::FromStr for Grant {
                 Self::S3(S3Grant { bucket: bucket.to_owned(), key_prefix: key_prefix.to_owned() })
             }
             "cloudwatch_logs" | "log_group" => Self::LogGroup(LogGroupGrant { log_group: what.to_owned() }),
-            "http" => Self::Http(Destination::parse(what)?),
+            "http" => Self::Http(HttpDestination::parse(what)?),
             "credential" => Self::Credential(what.to_owned()),
             other => return Err(format!("{other:?} is no kind of grant: {form}")),
         })
