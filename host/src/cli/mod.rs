@@ -11,6 +11,7 @@ use crate::config::{Config, Draft, Faults};
 mod dead_letter;
 mod dev_aws;
 mod dev_http;
+mod plugin;
 mod run;
 mod table;
 mod validate;
@@ -59,6 +60,8 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// For authors of plugins: test one, run one
+    Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
     /// A local HTTP destination to develop a plugin against, that tells what it gets
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
+        Command::Plugin(args) => plugin::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
         Command::DevHttp(args) => dev_http::run(args),
     };
@@ -181,6 +185,8 @@ mod tests {
             "wharf dead-letter replay --data-dir /d --all",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
             "wharf dev-http --listen 127.0.0.1:1 --answer 429;retry-after=2 --answer 200 --reject a --token t --out f --show",
+            "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
+            "wharf plugin run my.wasm lines.txt --config {} --grant http=https://h --grant all --aws-endpoint http://h",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();
