@@ -5,3 +5,5 @@
 
 pub mod build;
 pub mod embedded;
+pub mod new;
+pub mod sdk;

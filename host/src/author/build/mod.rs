@@ -155,6 +155,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     written.map_err(|cause| BuildError::Write { path: path.to_owned(), cause })
 }
 
+/// Bindings for C, as they lie in a project: path and content.
+///
+/// # Errors
+/// Where the WIT package that is inside this binary is wrong.
+pub(super) fn c_bindings() -> Result<Vec<(String, Vec<u8>)>, BuildError> {
+    c::bindings()
+}
+
 /// A project's name where nothing but its folder tells it.
 fn name_of_folder(folder: &Path) -> String {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

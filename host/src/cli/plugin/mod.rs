@@ -1,6 +1,8 @@
 //! `wharf plugin`: for those who write plugins. One file a subcommand, thin: what they do is in `author`.
 
 mod build;
+mod new;
+mod update_sdk;
 
 use std::path::{Path, PathBuf};
 
@@ -17,13 +19,19 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Make a new plugin project: one that builds, passes its own tests, and delivers to an HTTP API
+    New(new::Args),
     /// Make a component of a plugin project
     Build(build::Args),
+    /// Put this Wharf's copy of the Rust SDK in the place of a project's
+    UpdateSdk(update_sdk::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
     match args.action {
+        Action::New(args) => new::run(&args),
         Action::Build(args) => build::run(&args),
+        Action::UpdateSdk(args) => update_sdk::run(&args),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What C code sees of the WIT package: a header and a source made by `wit-bindgen-c`, and an object file that carries the package's
-//! types into the module, where the component encoder finds them.
+//! What C code sees of the WIT package: a header and a source made by `wit-bindgen-c`, an object file that carries the package's
+//! types into the module, where the component encoder finds them, and a helper over them (`helper/`).
 
 use wit_bindgen_c::Opts;
 
@@ -11,6 +11,12 @@ const PREFIX: &str = "wharf";
 /// The object file among [`files`].
 pub(super) const TYPE_OBJECT: &str = "wharf_component_type.o";
 
+/// Written by hand: what makes the author's file short.
+const HELPER: [(&str, &str); 2] = [
+    ("wharf_plugin.c", include_str!("helper/wharf_plugin.c")),
+    ("wharf_plugin.h", include_str!("helper/wharf_plugin.h")),
+];
+
 /// The bindings: name and content.
 ///
 /// # Errors
@@ -21,7 +27,9 @@ pub(super) fn files() -> Result<Vec<(String, Vec<u8>)>, String> {
     let options = Opts { rename_world: Some(PREFIX.into()), ..Opts::default() };
     let mut files = Default::default();
     options.build().generate(&mut resolve, world, &mut files).map_err(|error| format!("{error:#}"))?;
-    Ok(files.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_owned())).collect())
+    let generated = files.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_owned()));
+    let helper = HELPER.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_owned()));
+    Ok(generated.chain(helper).collect())
 }
 
 #[cfg(test)]
@@ -32,7 +40,7 @@ mod tests {
     fn the_bindings_have_a_header_a_source_and_the_types() {
         let files = files().unwrap();
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["wharf.c", "wharf.h", TYPE_OBJECT]);
+        assert_eq!(names, ["wharf.c", "wharf.h", TYPE_OBJECT, "wharf_plugin.c", "wharf_plugin.h"]);
         let header = String::from_utf8(files[1].1.clone()).unwrap();
         // What the WIT package exports, and what it offers, as wit-bindgen names them.
         for declared in ["exports_wharf_output_output_deliver", "wharf_output_http_send", "wharf_string_t"] {
