@@ -7,3 +7,4 @@ pub mod build;
 pub mod embedded;
 pub mod new;
 pub mod sdk;
+pub mod trial;

@@ -58,10 +58,10 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// For authors of plugins: make one, build it, test it
+    Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
-    /// Write an output plugin: make a project, build it
-    Plugin(plugin::Args),
 }
 
 /// The file that most subcommands want.
@@ -102,8 +102,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
-        Command::DevAws(args) => dev_aws::run(&args),
         Command::Plugin(args) => plugin::run(args),
+        Command::DevAws(args) => dev_aws::run(&args),
     };
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
@@ -176,6 +176,7 @@ mod tests {
             "wharf plugin build",
             "wharf plugin update-sdk my-output",
             "wharf plugin build my-output --lang c",
+            "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();

@@ -13,7 +13,7 @@
 use wharf_plugin::http::{self, Response};
 use wharf_plugin::prelude::*;
 use wharf_plugin::units::Size;
-use wharf_plugin::{FailureKind, sequence, storage};
+use wharf_plugin::{sequence, storage};
 
 /// Options under `config`.
 #[derive(Deserialize, JsonSchema)]
@@ -94,8 +94,8 @@ impl Archive {
         if storage::compare_and_set(STREAM, None, Some(made.id.as_bytes()))? {
             return Ok(made.id);
         }
-        let first = storage::get(STREAM)?.or_failure("the stream that another worker has stored is gone")?;
-        text(first)
+        let first = storage::get(STREAM)?;
+        text(first.ok_or_else(|| Failure::transient("the stream that another worker has remembered is gone"))?)
     }
 
     /// Sends what of the batch was not sent yet, and seals the part. False where the part is somebody else's.
@@ -128,8 +128,6 @@ impl Archive {
 fn taken(answer: Response) -> Result<bool, Failure> {
     match answer.status() {
         409 => Ok(false),
-        // This number was never ours to write: asking again with it helps as little as throwing the batch away.
-        410 => Err(answer.into_failure(FailureKind::Misconfigured)),
         _ => answer.error_for_status().map(|_| true),
     }
 }
@@ -137,26 +135,28 @@ fn taken(answer: Response) -> Result<bool, Failure> {
 /// How much of the batch an earlier attempt has sent, bytes.
 fn sent(batch: &Batch) -> Result<u64, Failure> {
     match batch.progress().get(SENT)? {
-        Some(number) => text(number)?.parse().or_failure("reading the batch's progress"),
+        Some(number) => text(number)?.parse().or_transient("reading the batch's progress"),
         None => Ok(0),
     }
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).or_failure("reading the output's storage")
+    String::from_utf8(bytes).or_transient("reading what this output has stored")
 }
 
 wharf_plugin::export!(Archive);
 
 #[cfg(test)]
 mod tests {
+    use wharf_plugin::FailureKind;
+
     use super::*;
 
     #[test]
     fn only_a_conflict_means_that_a_part_is_somebody_else_s() {
         assert_eq!(taken(Response::new(204, &[], "")), Ok(true));
         assert_eq!(taken(Response::new(409, &[], "")), Ok(false));
-        assert_eq!(taken(Response::new(410, &[], "")).map_err(|failure| failure.kind), Err(FailureKind::Misconfigured));
+        assert_eq!(taken(Response::new(404, &[], "")).map_err(|failure| failure.kind), Err(FailureKind::Misconfigured));
         assert_eq!(taken(Response::new(503, &[], "")).map_err(|failure| failure.kind), Err(FailureKind::Transient));
     }
 }

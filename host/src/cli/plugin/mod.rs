@@ -1,14 +1,15 @@
-//! `wharf plugin`: for those who write plugins. One file a subcommand, thin: what they do is in `author`.
+//! `wharf plugin`: what an author of a plugin uses at the desk, one file a subcommand, thin, over `author`.
 
 mod build;
 mod new;
+mod test;
 mod update_sdk;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::Ended;
+use super::{Ended, counted, print};
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
@@ -25,6 +26,8 @@ enum Action {
     Build(build::Args),
     /// Put this Wharf's copy of the Rust SDK in the place of a project's
     UpdateSdk(update_sdk::Args),
+    /// Run a plugin's tests: scripted services, the real host, no network
+    Test(test::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
@@ -32,6 +35,7 @@ pub(super) fn run(args: Args) -> Result<(), Ended> {
         Action::New(args) => new::run(&args),
         Action::Build(args) => build::run(&args),
         Action::UpdateSdk(args) => update_sdk::run(&args),
+        Action::Test(args) => test::run(&args),
     }
 }
 
