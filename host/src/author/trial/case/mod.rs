@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    AwsConfig, BatchConfig, Credential, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig, Place, QueueConfig,
-    RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants, read_retry, read_yaml, text_of,
+    AwsConfig, BatchConfig, Credential, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig, Place,
+    QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
+    read_retry, read_yaml, text_of,
 };
 
 pub(crate) use answers::{Answer, Answers, Lines, Says, Script};

@@ -23,10 +23,33 @@ static void *grown(void *items, size_t length, size_t size) {
   return reallocate(items, (length + 1) * size);
 }
 
+// How many bytes the character at `text` has; 0 where it is no UTF-8 (RFC 3629, section 4).
+static size_t character(const uint8_t *text, size_t length) {
+  uint8_t first = text[0];
+  size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : (first & 0xF0) == 0xE0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  if (size == 0 || size > length) return 0;
+  for (size_t i = 1; i < size; i++) {
+    if ((text[i] & 0xC0) != 0x80) return 0;
+  }
+  bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
+  bool beyond = (first == 0xED && text[1] > 0x9F) || (first == 0xF4 && text[1] > 0x8F);
+  return overlong || beyond ? 0 : size;
+}
+
+// A text that is no UTF-8 would end the worker: what a service answers may be anything.
+static wharf_string_t only_utf8(wharf_string_t text) {
+  for (size_t at = 0; at < text.len;) {
+    size_t size = character(text.ptr + at, text.len - at);
+    if (size == 0) text.ptr[at] = '?';
+    at += size ? size : 1;
+  }
+  return text;
+}
+
 static wharf_string_t copied(const char *text) {
   wharf_string_t copy;
   wharf_string_dup(&copy, text);
-  return copy;
+  return only_utf8(copy);
 }
 
 static wharf_string_t formatted(const char *format, va_list arguments) {
@@ -37,211 +60,7 @@ static wharf_string_t formatted(const char *format, va_list arguments) {
   char *text = allocate((size_t)length + 1);
   vsnprintf(text, (size_t)length + 1, format, again);
   va_end(again);
-  return (wharf_string_t){(uint8_t *)text, (size_t)length};
-}
-
-// ---- JSON
-
-#define DEEPEST 64
-
-typedef struct {
-  const char *at;
-  const char *end;
-} reader_t;
-
-static void skip_blanks(reader_t *r) {
-  while (r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at) r->at++;
-}
-
-static bool take(reader_t *r, const char *word) {
-  size_t length = strlen(word);
-  if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0) return false;
-  r->at += length;
-  return true;
-}
-
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Four digits behind `\u`.
-static bool take_unit(reader_t *r, uint32_t *unit) {
-  *unit = 0;
-  for (int i = 0; i < 4; i++, r->at++) {
-    int digit = r->at < r->end ? hex_digit(*r->at) : -1;
-    if (digit < 0) return false;
-    *unit = *unit * 16 + (uint32_t)digit;
-  }
-  return true;
-}
-
-static size_t put_utf8(char *to, uint32_t c) {
-  if (c < 0x80) return to[0] = (char)c, 1;
-  if (c < 0x800) return to[0] = (char)(0xC0 | c >> 6), to[1] = (char)(0x80 | (c & 0x3F)), 2;
-  if (c < 0x10000) {
-    to[0] = (char)(0xE0 | c >> 12), to[1] = (char)(0x80 | (c >> 6 & 0x3F)), to[2] = (char)(0x80 | (c & 0x3F));
-    return 3;
-  }
-  to[0] = (char)(0xF0 | c >> 18), to[1] = (char)(0x80 | (c >> 12 & 0x3F));
-  to[2] = (char)(0x80 | (c >> 6 & 0x3F)), to[3] = (char)(0x80 | (c & 0x3F));
-  return 4;
-}
-
-// What follows a backslash, as UTF-8. A surrogate without its other half becomes U+FFFD.
-static bool take_escape(reader_t *r, char *to, size_t *length) {
-  static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-  if (r->at >= r->end) return false;
-  char c = *r->at++;
-  const char *simple = c ? strchr(letters, c) : NULL;
-  if (simple) return to[(*length)++] = meant[simple - letters], true;
-  uint32_t unit;
-  if (c != 'u' || !take_unit(r, &unit)) return false;
-  if (unit >= 0xD800 && unit < 0xDC00) {
-    reader_t before = *r;
-    uint32_t low;
-    if (take(r, "\\u") && take_unit(r, &low) && low >= 0xDC00 && low < 0xE000) {
-      unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
-    } else {
-      *r = before;
-      unit = 0xFFFD;
-    }
-  } else if (unit >= 0xDC00 && unit < 0xE000) {
-    unit = 0xFFFD;
-  }
-  *length += put_utf8(to + *length, unit);
-  return true;
-}
-
-// A string, at its first quote. NULL where it is none. No escape is longer than what it stands for.
-static char *take_string(reader_t *r, size_t *length) {
-  if (!take(r, "\"")) return NULL;
-  const char *close = r->at;
-  while (close < r->end && *close != '"') close += *close == '\\' ? 2 : 1;
-  if (close >= r->end) return NULL;
-  char *text = allocate((size_t)(close - r->at) + 1);
-  *length = 0;
-  while (*r->at != '"') {
-    char c = *r->at++;
-    bool good = c == '\\' ? take_escape(r, text, length) : (unsigned char)c >= 0x20;
-    if (!good) return free(text), NULL;
-    if (c != '\\') text[(*length)++] = c;
-  }
-  r->at++;
-  return text;
-}
-
-static size_t take_digits(reader_t *r) {
-  const char *first = r->at;
-  while (r->at < r->end && *r->at >= '0' && *r->at <= '9') r->at++;
-  return (size_t)(r->at - first);
-}
-
-static bool take_number(reader_t *r, double *number) {
-  const char *first = r->at;
-  take(r, "-");
-  bool zero = r->at < r->end && *r->at == '0';
-  size_t digits = take_digits(r);
-  if (digits == 0 || (zero && digits > 1)) return false;
-  if (take(r, ".") && take_digits(r) == 0) return false;
-  if (take(r, "e") || take(r, "E")) {
-    if (!take(r, "+")) take(r, "-");
-    if (take_digits(r) == 0) return false;
-  }
-  size_t length = (size_t)(r->at - first);
-  char *text = allocate(length + 1);
-  memcpy(text, first, length);
-  *number = strtod(text, NULL);
-  free(text);
-  return true;
-}
-
-static bool take_value(reader_t *r, wharf_json_t *value, int depth);
-
-// Items up to the closing bracket.
-static bool take_items(reader_t *r, wharf_json_t *parent, char close, int depth) {
-  char closing[2] = {close, 0};
-  wharf_json_t **last = &parent->first;
-  skip_blanks(r);
-  if (take(r, closing)) return true;
-  do {
-    *last = allocate(sizeof **last);
-    skip_blanks(r);
-    if (close == '}') {
-      size_t length;
-      (*last)->key = take_string(r, &length);
-      skip_blanks(r);
-      // A key with a zero inside could not be asked for.
-      if (!(*last)->key || strlen((*last)->key) != length || !take(r, ":")) return false;
-    }
-    if (!take_value(r, *last, depth + 1)) return false;
-    last = &(*last)->next;
-    skip_blanks(r);
-  } while (take(r, ","));
-  return take(r, closing);
-}
-
-static bool take_value(reader_t *r, wharf_json_t *value, int depth) {
-  if (depth > DEEPEST) return false;
-  skip_blanks(r);
-  if (take(r, "null")) return value->kind = WHARF_JSON_NULL, true;
-  if (take(r, "true")) return value->kind = WHARF_JSON_BOOL, value->number = 1, true;
-  if (take(r, "false")) return value->kind = WHARF_JSON_BOOL, true;
-  if (take(r, "{")) return value->kind = WHARF_JSON_OBJECT, take_items(r, value, '}', depth);
-  if (take(r, "[")) return value->kind = WHARF_JSON_ARRAY, take_items(r, value, ']', depth);
-  if (r->at < r->end && *r->at == '"') {
-    value->kind = WHARF_JSON_STRING;
-    value->text = take_string(r, &value->text_length);
-    return value->text != NULL;
-  }
-  value->kind = WHARF_JSON_NUMBER;
-  return take_number(r, &value->number);
-}
-
-wharf_json_t *wharf_json_parse(const void *text, size_t length) {
-  reader_t r = {text, (const char *)text + length};
-  wharf_json_t *value = allocate(sizeof *value);
-  bool good = take_value(&r, value, 0);
-  skip_blanks(&r);
-  if (good && r.at == r.end) return value;
-  wharf_json_free(value);
-  return NULL;
-}
-
-void wharf_json_free(wharf_json_t *value) {
-  while (value) {
-    wharf_json_t *next = value->next;
-    wharf_json_free(value->first);
-    free(value->key);
-    free(value->text);
-    free(value);
-    value = next;
-  }
-}
-
-const wharf_json_t *wharf_json_get(const wharf_json_t *object, const char *key) {
-  if (!object || object->kind != WHARF_JSON_OBJECT) return NULL;
-  for (const wharf_json_t *item = object->first; item; item = item->next) {
-    if (strcmp(item->key, key) == 0) return item;
-  }
-  return NULL;
-}
-
-const char *wharf_json_text(const wharf_json_t *value, const char *otherwise) {
-  return value && value->kind == WHARF_JSON_STRING ? value->text : otherwise;
-}
-
-double wharf_json_number(const wharf_json_t *value, double otherwise) {
-  return value && value->kind == WHARF_JSON_NUMBER ? value->number : otherwise;
-}
-
-bool wharf_json_u32(const wharf_json_t *value, uint32_t *number) {
-  double found = wharf_json_number(value, -1);
-  if (!(found >= 0 && found <= UINT32_MAX) || found != (double)(uint32_t)found) return false;
-  *number = (uint32_t)found;
-  return true;
+  return only_utf8((wharf_string_t){(uint8_t *)text, (size_t)length});
 }
 
 // ---- The component's exports
@@ -332,9 +151,8 @@ static wharf_string_t viewed(const char *text) {
   return (wharf_string_t){(uint8_t *)text, strlen(text)};
 }
 
-bool wharf_encode(wharf_batch_t batch, const char *format, const char *compression, wharf_body_t *body,
-                  wharf_failure_t *failure) {
-  wharf_output_records_selection_t all = {.tag = WHARF_OUTPUT_RECORDS_SELECTION_ALL};
+static bool encode(wharf_batch_t batch, wharf_output_records_selection_t selection, const char *format,
+                   const char *compression, wharf_body_t *body, wharf_failure_t *failure) {
   wharf_output_records_encoding_t encoding = {
       .format = viewed(format),
       .date_key = {true, viewed("date")},
@@ -343,7 +161,7 @@ bool wharf_encode(wharf_batch_t batch, const char *format, const char *compressi
   };
   wharf_host_error_t error;
   wharf_output_records_own_encoder_t encoder;
-  if (!wharf_output_records_method_batch_encode(batch, &all, &encoding, &encoder, &error)) {
+  if (!wharf_output_records_method_batch_encode(batch, &selection, &encoding, &encoder, &error)) {
     return wharf_fail_host(failure, "encoding the batch", &error);
   }
   wharf_output_records_borrow_encoder_t lent = wharf_output_records_borrow_encoder(encoder);
@@ -357,6 +175,18 @@ bool wharf_encode(wharf_batch_t batch, const char *format, const char *compressi
   if (!piece.is_some) return wharf_fail(failure, WHARF_TRANSIENT, "the host encoded the batch to nothing at all");
   wharf_body_free(piece.val);
   return wharf_fail(failure, WHARF_MISCONFIGURED, "the batch encodes to more than 64 MiB: lower its `max_bytes`");
+}
+
+bool wharf_encode(wharf_batch_t batch, const char *format, const char *compression, wharf_body_t *body,
+                  wharf_failure_t *failure) {
+  wharf_output_records_selection_t all = {.tag = WHARF_OUTPUT_RECORDS_SELECTION_ALL};
+  return encode(batch, all, format, compression, body, failure);
+}
+
+bool wharf_encode_only(wharf_batch_t batch, const wharf_list_u32_t *records, const char *format, const char *compression,
+                       wharf_body_t *body, wharf_failure_t *failure) {
+  wharf_output_records_selection_t some = {.tag = WHARF_OUTPUT_RECORDS_SELECTION_INDEXES, .val.indexes = *records};
+  return encode(batch, some, format, compression, body, failure);
 }
 
 void wharf_body_free(wharf_body_t body) { wharf_output_records_body_drop_own(body); }

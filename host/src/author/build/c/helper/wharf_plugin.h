@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "wharf.h"
+#include "wharf_json.h"
 
 // Shorter names.
 typedef exports_wharf_output_output_plan_t wharf_plan_t;
@@ -27,43 +28,6 @@ typedef wharf_output_http_response_t wharf_response_t;
 #define WHARF_AUTH WHARF_OUTPUT_TYPES_FAILURE_KIND_AUTH
 #define WHARF_MISCONFIGURED WHARF_OUTPUT_TYPES_FAILURE_KIND_MISCONFIGURED
 #define WHARF_REJECTED WHARF_OUTPUT_TYPES_FAILURE_KIND_REJECTED
-
-// ---- JSON: the configuration, and what services answer
-
-typedef enum {
-  WHARF_JSON_NULL,
-  WHARF_JSON_BOOL,
-  WHARF_JSON_NUMBER,
-  WHARF_JSON_STRING,
-  WHARF_JSON_ARRAY,
-  WHARF_JSON_OBJECT,
-} wharf_json_kind_t;
-
-typedef struct wharf_json {
-  wharf_json_kind_t kind;
-  // In an object: this value's key.
-  char *key;
-  // Of a string: its bytes, with a zero behind them (and perhaps zeros inside).
-  char *text;
-  size_t text_length;
-  // Of a number; of a bool, 0 or 1.
-  double number;
-  // Of an array or object: its first item. `next` of each leads to the next one.
-  struct wharf_json *first;
-  struct wharf_json *next;
-} wharf_json_t;
-
-// Reads a JSON text (RFC 8259, at most 64 levels). NULL where it is none. Free it with wharf_json_free.
-wharf_json_t *wharf_json_parse(const void *text, size_t length);
-void wharf_json_free(wharf_json_t *value);
-// The value of a key; NULL where there is none, or no object.
-const wharf_json_t *wharf_json_get(const wharf_json_t *object, const char *key);
-// A string's text; `otherwise` where it is none. It lives as long as the value.
-const char *wharf_json_text(const wharf_json_t *value, const char *otherwise);
-// A number; `otherwise` where it is none.
-double wharf_json_number(const wharf_json_t *value, double otherwise);
-// Whether it is a whole number from 0 to 4294967295, and which.
-bool wharf_json_u32(const wharf_json_t *value, uint32_t *number);
 
 // ---- The plugin
 
@@ -108,6 +72,9 @@ char *wharf_batch_id(wharf_batch_t batch);
 // Writes all records in the host: "json_array", "json_lines" or "text", compressed with "none", "gzip" or "zstd". Free the body with
 // wharf_body_free.
 bool wharf_encode(wharf_batch_t batch, const char *format, const char *compression, wharf_body_t *body, wharf_failure_t *failure);
+// The same for some of the records: their numbers, ascending, each once. Frees nothing.
+bool wharf_encode_only(wharf_batch_t batch, const wharf_list_u32_t *records, const char *format, const char *compression,
+                       wharf_body_t *body, wharf_failure_t *failure);
 void wharf_body_free(wharf_body_t body);
 
 typedef struct {
