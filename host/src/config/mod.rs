@@ -31,11 +31,12 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
 pub use load::Draft;
 pub use model::*;
 pub use rest::PluginConfigCheck;
-pub use schema::check_plugin_config;
-pub use spans::{PluginConfigSpans, fault_at_plugin};
+pub use schema::{check_plugin_config, expected_words};
+pub use spans::{PluginConfigSpans, fault_at_pin, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
