@@ -187,6 +187,8 @@ mod tests {
             "wharf dead-letter list -c a.yaml",
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
+            "wharf plugin inspect ./own.wasm --json",
+            "wharf plugin inspect own --dir plugins --dir more",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
             "wharf dev-http --listen 127.0.0.1:1 --answer 429;retry-after=2 --answer 200 --reject a --token t --out f --show",
             "wharf plugin new to-acme",

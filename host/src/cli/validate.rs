@@ -7,7 +7,7 @@ use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
 use crate::config::{Config, Draft, Faults, SourceKind};
 use crate::plugin::{HostOptions, PluginHost};
-use crate::run::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
+use crate::run::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,12 +95,21 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
             vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(", ")]
         })
         .collect();
+    let shadowed: String = shadowed_plugins(config)
+        .iter()
+        .map(|file| {
+            format!(
+                "\nwarning: {} has a built-in's name, which always means the built-in: to use it, write its path\n",
+                file.display()
+            )
+        })
+        .collect();
     let unwanted: String = unwanted_sources(config)
         .iter()
         .map(|source| format!("\nwarning: no output's `match` wants the tag of source {source}: its records would be counted as dropped\n"))
         .collect();
     format!(
-        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}",
+        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}{shadowed}",
         counted(sources.len(), "source", "sources"),
         counted(outputs.len(), "output", "outputs"),
         table(&["SOURCE", "TYPE", "TAG", "FROM"], &sources),

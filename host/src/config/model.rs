@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
-use crate::plugin::PluginSource;
+use crate::plugin::{Pin, PluginSource};
 use crate::queue::WhenFull;
 
 /// A whole configuration.
@@ -116,9 +116,11 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
 }
 
-/// Limits of plugins, for each store.
+/// Where plugins are, and the limits of each store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginsConfig {
+    /// Folders in which a name that is no built-in's is looked for, as `<name>.wasm`.
+    pub dirs: Vec<PathBuf>,
     /// Linear memory of a store. Default 64 MiB.
     pub max_memory_bytes: u64,
     /// CPU for a call. Default 10 s (a base; the host adds a part by the batch's bytes).
@@ -130,6 +132,7 @@ pub struct PluginsConfig {
 impl Default for PluginsConfig {
     fn default() -> Self {
         Self {
+            dirs: vec![],
             max_memory_bytes: 64 << 20,
             cpu_per_call: Duration::from_secs(10),
             deliver_timeout: Duration::from_secs(15 * 60),
@@ -209,8 +212,12 @@ pub struct GenerateConfig {
 pub struct OutputConfig {
     /// Its name: also the name of its durable state.
     pub name: Arc<str>,
-    /// `s3`, or a path to a component.
+    /// The component as it is written: a name or a path.
     pub plugin: String,
+    /// Where that is.
+    pub plugin_source: PluginSource,
+    /// The digest that it must have.
+    pub pin: Option<Pin>,
     /// Glob over tags: `*` is any characters, `?` is one. Several are separated by blanks.
     pub matches: Vec<String>,
     /// Workers. Default 1.
@@ -232,11 +239,10 @@ pub struct OutputConfig {
 }
 
 impl OutputConfig {
-    /// Where the component is: a name alone is a built-in, what has a `/` or ends with `.wasm` or `.wat` is a file.
+    /// Where the component is.
     #[must_use]
     pub fn plugin_source(&self) -> PluginSource {
-        let file = self.plugin.contains('/') || self.plugin.ends_with(".wasm") || self.plugin.ends_with(".wat");
-        if file { PluginSource::File(PathBuf::from(&self.plugin)) } else { PluginSource::BuiltIn(self.plugin.clone()) }
+        self.plugin_source.clone()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aws::{self, Aws};
@@ -29,8 +29,9 @@ const ELSEWHERE: Elsewhere = &[
     ("listen", "it belongs under \"admin\", or to a source"),
 ];
 
-/// Reads the whole configuration. The result is only good where the sink stayed empty.
-pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
+/// Reads the whole configuration. `folder` is the file's: components are looked for from there. The result is only good where the sink stayed
+/// empty.
+pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
     let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
     let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
@@ -38,11 +39,12 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
-    let plugins = top.section("plugins").map(plugins).unwrap_or_default();
+    let plugins = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
     let sources = sources::read(&mut top);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
-    let outputs = outputs::read(&mut top, &aws, &credentials);
+    let components = outputs::Components { folder, dirs: &plugins.dirs };
+    let outputs = outputs::read(&mut top, &aws, &credentials, components);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
@@ -122,14 +124,21 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
     (listen.map(|listen| AdminConfig { listen }), is_hidden)
 }
 
-fn plugins(mut section: Section<'_>) -> PluginsConfig {
+fn plugins(mut section: Section<'_>, folder: &Path) -> PluginsConfig {
     let default = PluginsConfig::default();
+    let dirs = section.texts("dir").unwrap_or_default();
     let plugins = PluginsConfig {
+        dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
         max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
         cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
         deliver_timeout: section.duration("deliver_timeout", 10 * MOMENT..=YEAR).unwrap_or(default.deliver_timeout),
     };
-    section.finish(&[]);
+    section.finish(&[
+        ("dirs", "did you mean \"dir\"? It may be a list"),
+        ("path", "did you mean \"dir\"?"),
+        ("folder", "did you mean \"dir\"?"),
+        ("sha256", "it belongs to an output, beside \"plugin\""),
+    ]);
     plugins
 }
 

@@ -1,6 +1,7 @@
 //! `wharf plugin`: what an author of a plugin uses at the desk, one file a subcommand, thin, over `author`.
 
 mod build;
+mod inspect;
 mod new;
 mod run;
 mod test;
@@ -31,6 +32,8 @@ enum Action {
     Test(test::Args),
     /// Run a plugin once, with the real destination
     Run(run::Args),
+    /// Show what a component is, what it asks for, and how it is configured
+    Inspect(inspect::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
@@ -39,6 +42,7 @@ pub(super) fn run(args: Args) -> Result<(), Ended> {
         Action::Build(args) => build::run(&args),
         Action::UpdateSdk(args) => update_sdk::run(&args),
         Action::Test(args) => test::run(&args),
+        Action::Inspect(args) => inspect::run(&args),
         Action::Run(args) => run::run(&args),
     }
 }
