@@ -5,6 +5,7 @@
 //! `record`, `state` and `telemetry` are used by all and use none of them.
 
 pub mod admin;
+pub mod author;
 pub mod capability;
 pub mod cli;
 pub mod config;

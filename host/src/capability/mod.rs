@@ -15,7 +15,7 @@ mod clock;
 pub(crate) mod cloudwatch_logs;
 mod encoding;
 mod escape;
-mod http;
+pub(crate) mod http;
 pub(crate) mod log;
 mod metrics;
 pub(crate) mod records;

@@ -1,12 +1,14 @@
 //! What the host does for one output.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
+use super::http::{Credentials, Network, Wire};
 use super::{cloudwatch_logs, s3};
-use crate::config::{AwsConfig, GrantsConfig};
+use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -26,6 +28,10 @@ pub(crate) struct Work {
     pub(crate) state: State,
     pub(crate) metrics: Metrics,
     pub(crate) aws: Arc<Connection>,
+    /// How HTTP requests leave.
+    pub(crate) wire: Arc<dyn Wire>,
+    /// The longest that an exchange may take.
+    pub(crate) request_timeout: Duration,
 }
 
 impl Services {
@@ -34,10 +40,18 @@ impl Services {
     /// # Errors
     /// Where the environment has AWS settings that make no sense (a key with a line break in it).
     #[expect(clippy::unused_async, reason = "the door is async, so that settings may be looked up later")]
-    pub async fn new(output: Arc<str>, aws: &AwsConfig, state: State, metrics: Metrics) -> Result<Arc<Self>, String> {
+    pub async fn new(
+        settings: &OutputConfig,
+        config: &Config,
+        state: State,
+        metrics: Metrics,
+    ) -> Result<Arc<Self>, String> {
         check_environment()?;
-        let work = Work { state, metrics, aws: Connection::for_settings(aws) };
-        Ok(Self::with(output, Some(work)))
+        let aws = Connection::for_settings(&settings.aws);
+        let credentials = Credentials::new(config.credentials.clone(), Arc::clone(&aws));
+        let wire = Network::new(config.http.clone(), credentials);
+        let work = Work { state, metrics, aws, wire, request_timeout: config.http.request_timeout };
+        Ok(Self::with(settings.name.clone(), Some(work)))
     }
 
     /// For `configure` alone: every call but `log` and `clock` is refused. `wharf validate` needs no disk and no network.
@@ -45,10 +59,23 @@ impl Services {
         Self::with(output, None)
     }
 
-    /// For an output at work over a given connection.
+    /// For an output at work over a given connection to AWS.
     #[cfg(test)]
     pub(crate) fn over(output: Arc<str>, aws: Arc<Connection>, state: State, metrics: Metrics) -> Arc<Self> {
-        Self::with(output, Some(Work { state, metrics, aws }))
+        let wire = Network::new(HttpConfig::default(), Credentials::new(vec![], Arc::clone(&aws)));
+        Self::over_wire(output, aws, wire, state, metrics)
+    }
+
+    /// For an output at work whose HTTP requests leave by `wire`.
+    pub(crate) fn over_wire(
+        output: Arc<str>,
+        aws: Arc<Connection>,
+        wire: Arc<dyn Wire>,
+        state: State,
+        metrics: Metrics,
+    ) -> Arc<Self> {
+        let request_timeout = HttpConfig::default().request_timeout;
+        Self::with(output, Some(Work { state, metrics, aws, wire, request_timeout }))
     }
 
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
@@ -90,7 +117,8 @@ impl Services {
         cloudwatch_logs::grant::check_group(&self.output, &self.grants().cloudwatch_logs, name)
     }
 
-    fn grants(&self) -> Arc<GrantsConfig> {
+    /// What was granted.
+    pub(super) fn grants(&self) -> Arc<GrantsConfig> {
         Arc::clone(&self.grants.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

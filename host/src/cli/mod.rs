@@ -10,6 +10,7 @@ use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
 mod dev_aws;
+mod plugin;
 mod run;
 mod table;
 mod validate;
@@ -59,6 +60,8 @@ enum Command {
     DeadLetter(dead_letter::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
+    /// Write an output plugin: make a project, build it
+    Plugin(plugin::Args),
 }
 
 /// The file that most subcommands want.
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
+        Command::Plugin(args) => plugin::run(args),
     };
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
@@ -163,6 +167,8 @@ mod tests {
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
+            "wharf plugin build",
+            "wharf plugin build my-output --lang c",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();

@@ -7,13 +7,15 @@
 //! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`], [`outputs`] and [`aws`] say which keys there are.
+//! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
+mod destination;
 mod env;
 mod fault;
 mod from_environment;
 mod hidden;
+mod http;
 mod json;
 mod load;
 mod model;
@@ -22,6 +24,7 @@ mod outputs;
 mod reader;
 mod rest;
 mod schema;
+mod secret;
 mod sources;
 mod spans;
 mod top;
@@ -31,11 +34,13 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub use destination::Destination;
 pub use fault::{Fault, Faults, Place};
 pub use load::Draft;
 pub use model::*;
 pub use rest::PluginConfigCheck;
 pub use schema::check_plugin_config;
+pub use secret::{Secret, SecretSource};
 pub use spans::{PluginConfigSpans, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::destination::Destination;
+use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
 use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
@@ -26,6 +28,10 @@ pub struct Config {
     pub admin: Option<AdminConfig>,
     /// Limits of plugins.
     pub plugins: PluginsConfig,
+    /// How HTTP requests of outputs are sent.
+    pub http: HttpConfig,
+    /// What the host adds to requests that name it, in the file's order.
+    pub credentials: Vec<Credential>,
     /// Sources in the file's order.
     pub sources: Vec<SourceConfig>,
     /// Outputs in the file's order.
@@ -284,6 +290,10 @@ pub struct GrantsConfig {
     pub s3: Vec<S3Grant>,
     /// Log groups.
     pub cloudwatch_logs: Vec<LogGroupGrant>,
+    /// Destinations of HTTP requests.
+    pub http: Vec<Destination>,
+    /// Credentials that HTTP requests may name.
+    pub credentials: Vec<GrantedCredential>,
 }
 
 impl GrantsConfig {
@@ -301,6 +311,90 @@ impl GrantsConfig {
         let granted = |name: &&str| self.cloudwatch_logs.iter().any(|grant| grant.covers(name));
         wanted.iter().map(String::as_str).filter(|name| !granted(name)).collect()
     }
+
+    /// Those of `wanted` that are not granted, destinations of HTTP requests as a plugin writes them; also what is no destination.
+    #[must_use]
+    pub fn missing_http<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
+        let granted = |text: &&str| {
+            Destination::parse(text).is_ok_and(|wanted| self.http.iter().any(|grant| grant.covers_all_of(&wanted)))
+        };
+        wanted.iter().map(String::as_str).filter(|text| !granted(text)).collect()
+    }
+
+    /// Those of `wanted` that are not granted, names of credentials.
+    #[must_use]
+    pub fn missing_credentials<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
+        let granted = |name: &&str| self.credentials.iter().any(|grant| *grant.name == **name);
+        wanted.iter().map(String::as_str).filter(|name| !granted(name)).collect()
+    }
+}
+
+/// How the host sends HTTP requests of outputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// URL of the proxy that every request goes by; none is straight to the destination.
+    pub proxy: Option<Secret>,
+    /// Certificates (PEM) of authorities that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Time for a connection, TLS included. Default 10 s.
+    pub connect_timeout: Duration,
+    /// Time for one whole exchange. Default 1 min.
+    pub request_timeout: Duration,
+    /// Requests of one output at the same time. Default 16.
+    pub max_concurrent: usize,
+}
+
+/// What the host adds to requests that name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it may be sent. Never empty.
+    pub to: Vec<Destination>,
+    /// What it is.
+    pub kind: CredentialKind,
+}
+
+/// What a credential is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// `Authorization: Bearer …` (RFC 6750).
+    Bearer {
+        /// The token.
+        token: SecretSource,
+    },
+    /// `Authorization: Basic …` (RFC 7617).
+    Basic {
+        /// Without colon.
+        user: String,
+        /// The password.
+        password: SecretSource,
+    },
+    /// A header of its own.
+    Header {
+        /// In lower case.
+        name: String,
+        /// Its value.
+        value: SecretSource,
+    },
+    /// AWS Signature Version 4, with the output's AWS credentials.
+    SigV4 {
+        /// As the service's signatures name it.
+        service: String,
+        /// None is the output's own.
+        region: Option<String>,
+    },
+}
+
+/// A credential that an output may name. What is secret of it is not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantedCredential {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it may be sent.
+    pub to: Vec<Destination>,
+    /// Headers that it sets, in lower case.
+    pub headers: Vec<String>,
 }
 
 /// A bucket, and the beginning that keys must have.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::aws::Aws;
 use super::json;
 use super::model::{
-    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+    AwsConfig, BatchConfig, Credential, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
 };
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
@@ -35,7 +35,7 @@ const ELSEWHERE: Elsewhere = &[
 ];
 
 /// Reads every output whose component is known.
-pub(crate) fn read(top: &mut Section<'_>, aws: &Aws) -> Vec<OutputConfig> {
+pub(crate) fn read(top: &mut Section<'_>, aws: &Aws, credentials: &[Credential]) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
     top.missing("outputs", help);
     let Some(section) = top.section("outputs") else { return vec![] };
@@ -50,13 +50,13 @@ pub(crate) fn read(top: &mut Section<'_>, aws: &Aws) -> Vec<OutputConfig> {
         }
         let path = section.path_of(&entry.key);
         if let Some(output) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
-            outputs.extend(one(output, &entry.key, aws));
+            outputs.extend(one(output, &entry.key, aws, credentials));
         }
     }
     outputs
 }
 
-fn one(mut section: Section<'_>, name: &str, defaults: &Aws) -> Option<OutputConfig> {
+fn one(mut section: Section<'_>, name: &str, defaults: &Aws, credentials: &[Credential]) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
     section.missing("match", "say which tags it takes: match: \"*\" for all");
     let plugin = section.text("plugin");
@@ -66,7 +66,7 @@ fn one(mut section: Section<'_>, name: &str, defaults: &Aws) -> Option<OutputCon
     let queue = section.section("queue").map(queue).unwrap_or_default();
     let retry = section.section("retry").map(retry).unwrap_or_default();
     let aws = aws(&mut section, defaults);
-    let grants = section.section("grants").map(grants).unwrap_or_default();
+    let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
     let (config, mut config_spans) = plugin_config(&mut section, name);
     let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
@@ -161,11 +161,17 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
     retry
 }
 
-fn grants(mut section: Section<'_>) -> GrantsConfig {
+fn grants(mut section: Section<'_>, known: &[Credential]) -> GrantsConfig {
     let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
     let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
-    section.finish(&[("logs", "did you mean \"cloudwatch_logs\"?")]);
-    GrantsConfig { s3, cloudwatch_logs }
+    let http = super::http::granted(&mut section);
+    let credentials = super::http::granted_credentials(&mut section, known);
+    section.finish(&[
+        ("logs", "did you mean \"cloudwatch_logs\"?"),
+        ("hosts", "did you mean \"http\"?"),
+        ("https", "did you mean \"http\"?"),
+    ]);
+    GrantsConfig { s3, cloudwatch_logs, http, credentials }
 }
 
 /// The grants of one service, a list of maps; one alone may stand for a list of one.

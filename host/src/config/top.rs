@@ -10,7 +10,7 @@ use super::fault::{Place, Sink, nearest};
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, SourceKind};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
-use super::{outputs, sources};
+use super::{http, outputs, sources};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
@@ -40,7 +40,9 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
     let plugins = top.section("plugins").map(plugins).unwrap_or_default();
     let sources = sources::read(&mut top);
-    let outputs = outputs::read(&mut top, &aws);
+    let http = top.section("http").map(http::read).unwrap_or_default();
+    let credentials = http::credentials(&mut top);
+    let outputs = outputs::read(&mut top, &aws, &credentials);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
@@ -52,6 +54,8 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
         log,
         admin,
         plugins,
+        http,
+        credentials,
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })
