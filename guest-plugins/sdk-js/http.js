@@ -5,6 +5,7 @@ import { send as hostSend } from "wharf:output/http@0.1.0";
 import { Body } from "wharf:output/records@0.1.0";
 import { drop } from "./batch.js";
 import { Failure } from "./failure.js";
+import { ConfigFault } from "./faults.js";
 
 /** Longest piece of an answer's body that a failure shows, characters. */
 const SHOWN = 300;
@@ -116,13 +117,17 @@ export function kindOf(status) {
   return status >= 400 && status < 500 ? "rejected" : "transient";
 }
 
-/** Scheme, host and port of a URL, as the plan's `http` wants them. Throws an `Error` that says what is wrong with it. */
-export function destination(url) {
+/**
+ * Scheme, host and port of a URL, as the plan's `http` wants them. Throws a `ConfigFault` that says what is wrong with it.
+ * @param {string} url
+ * @param {string} [option] the option that it comes from
+ */
+export function destination(url, option = "url") {
   const form = "write an absolute URL, as in https://api.example.com/v1/logs";
   const [, scheme, authority] = /^(https?):\/\/([^/?#\\]*)/i.exec(url) ?? [];
-  if (authority === undefined || authority === "" || /\s/.test(authority)) throw new Error(form);
+  if (authority === undefined || authority === "" || /\s/.test(authority)) throw new ConfigFault(option, form);
   if (authority.includes("@")) {
-    throw new Error("a URL has no user and password here: name a credential that Wharf's configuration has");
+    throw new ConfigFault(option, "a URL has no user and password here: name a credential that Wharf's configuration has");
   }
   return `${scheme.toLowerCase()}://${authority}`;
 }

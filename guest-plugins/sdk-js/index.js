@@ -18,36 +18,13 @@
 // what it imports, and for nothing else. What has no file here (S3, CloudWatch Logs) is imported as it is: from "wharf:output/s3@0.1.0".
 
 import { Batch } from "./batch.js";
-import { Failure, toFailure } from "./failure.js";
+import { toFailure } from "./failure.js";
+import { ConfigFault, ConfigFaults } from "./faults.js";
 import * as log from "./log.js";
 
 export { Batch, Record } from "./batch.js";
 export { Failure } from "./failure.js";
-
-/**
- * One thing wrong in the configuration. Throw one, or `new ConfigFaults([...])` for all at once.
- */
-export class ConfigFault extends Error {
-  /**
-   * @param {string} option the option's name, or a JSON Pointer (`/urls/0`), or "" for the whole
-   * @param {string} message what is wrong, and what to write instead
-   */
-  constructor(option, message) {
-    super(message);
-    this.name = "ConfigFault";
-    this.path = option === "" || option.startsWith("/") ? option : `/${option.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  }
-}
-
-/** Everything that is wrong in the configuration, all at once. */
-export class ConfigFaults extends Error {
-  /** @param {ConfigFault[]} faults */
-  constructor(faults) {
-    super(faults.map((fault) => fault.message).join("; "));
-    this.name = "ConfigFaults";
-    this.faults = faults;
-  }
-}
+export { ConfigFault, ConfigFaults } from "./faults.js";
 
 /** A settled batch: every record is delivered but those that the report rejects; these become dead letters. */
 export class Report {

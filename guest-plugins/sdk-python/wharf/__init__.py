@@ -34,27 +34,9 @@ from wit_world.exports import output as wit
 from . import log
 from .batch import Batch, Record
 from .failure import Failure, to_failure
+from .faults import ConfigFault, ConfigFaults
 
 __all__ = ["Batch", "ConfigFault", "ConfigFaults", "Context", "Failure", "Plan", "Record", "Report", "output"]
-
-
-class ConfigFault(Exception):
-    """One thing wrong in the configuration: the option's name (or a JSON Pointer, or "" for the whole), and what to write instead.
-    Raise one, or `ConfigFaults([...])` for all at once."""
-
-    def __init__(self, option: str, message: str):
-        super().__init__(message)
-        self.message = message
-        plain = option == "" or option.startswith("/")
-        self.path = option if plain else "/" + option.replace("~", "~0").replace("/", "~1")
-
-
-class ConfigFaults(Exception):
-    """Everything that is wrong in the configuration, all at once."""
-
-    def __init__(self, faults: list[ConfigFault]):
-        super().__init__("; ".join(fault.message for fault in faults))
-        self.faults = faults
 
 
 @dataclass

@@ -11,6 +11,7 @@ from wit_world.imports import http as wit
 from wit_world.imports.records import Body
 
 from .failure import Failure
+from .faults import ConfigFault
 
 #: Longest piece of an answer's body that a failure shows, characters.
 _SHOWN = 300
@@ -121,14 +122,15 @@ def kind_of(status: int) -> Optional[str]:
     return "rejected" if 400 <= status < 500 else "transient"
 
 
-def destination(url: str) -> str:
-    """Scheme, host and port of a URL, as the plan's `http` wants them. Raises `ValueError` that says what is wrong with it."""
+def destination(url: str, option: str = "url") -> str:
+    """Scheme, host and port of a URL, as the plan's `http` wants them. Raises a `ConfigFault` for the option that it comes from, which says
+    what is wrong with it."""
     form = "write an absolute URL, as in https://api.example.com/v1/logs"
     found = re.match(r"(https?)://([^/?#\\]*)", url, re.IGNORECASE)
     if found is None or not found[2] or re.search(r"\s", found[2]):
-        raise ValueError(form)
+        raise ConfigFault(option, form)
     if "@" in found[2]:
-        raise ValueError("a URL has no user and password here: name a credential that Wharf's configuration has")
+        raise ConfigFault(option, "a URL has no user and password here: name a credential that Wharf's configuration has")
     return f"{found[1].lower()}://{found[2]}"
 
 
@@ -136,5 +138,5 @@ def _shown(url: str) -> str:
     """What of a URL may be shown: a path or a query may have secrets in it."""
     try:
         return destination(url)
-    except ValueError:
+    except ConfigFault:
         return "(no URL)"
