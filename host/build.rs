@@ -39,18 +39,19 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// What is embedded: a path in the binary, and the file or folder of the repository.
-const PACKED: [(&str, &str); 6] = [
+const PACKED: [(&str, &str); 5] = [
     ("sdk", "guest-plugins/sdk"),
     ("sdk-js", "guest-plugins/sdk-js"),
     ("sdk-python", "guest-plugins/sdk-python"),
     ("sdk.lock", "guest-plugins/Cargo.lock"),
     ("templates", "host/templates"),
-    ("wit", "wit"),
 ];
 
 /// Writes `embedded.rs`: a table of paths and contents. rustc notes the files that it takes in, so a change of one compiles the host
 /// again; one that comes or goes runs this again.
 fn pack(repo_root: &Path, out_dir: &Path) -> Result<(), Box<dyn Error>> {
+    // The SDK has a link to it.
+    println!("cargo:rerun-if-changed={}", repo_root.join("wit").display());
     let mut table = String::from("const FILES: &[(&str, &[u8])] = &[\n");
     for (path, source) in PACKED {
         let source = repo_root.join(source);

@@ -5,14 +5,14 @@ use wit_parser::{PackageId, Resolve, SourceMap};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Embedded files below a folder (`wit/`, `sdk/`, `templates/rust/`, …), each with its path inside of it, in the order of their paths.
+/// Embedded files below a folder (`sdk/`, `templates/rust/`, …), each with its path inside of it, in the order of their paths.
 pub fn below(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
     FILES.iter().filter_map(move |(path, bytes)| Some((path.strip_prefix(folder)?, *bytes)))
 }
 
 /// Files of the WIT package `wharf:output`: name and text.
 pub fn wit() -> impl Iterator<Item = (&'static str, &'static str)> {
-    below("wit/").filter_map(|(name, bytes)| Some((name, std::str::from_utf8(bytes).ok()?)))
+    below("sdk/wit/").filter_map(|(name, bytes)| Some((name, std::str::from_utf8(bytes).ok()?)))
 }
 
 /// The WIT package, parsed.

@@ -5,3 +5,6 @@
 
 pub mod build;
 pub mod embedded;
+pub mod new;
+pub mod sdk;
+pub mod trial;

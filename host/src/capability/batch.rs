@@ -118,6 +118,19 @@ impl Batch {
         kinds
     }
 
+    /// Tags in runs: a tag, and how many records one behind the other have it.
+    pub(crate) fn tags(&self, first: u32, count: u32) -> Vec<(String, u32)> {
+        let mut runs: Vec<(String, u32)> = Vec::new();
+        for span in self.spans(first, count) {
+            let tag = self.inner.portions.get(span.portion).map_or("", |portion| &*portion.meta.tag);
+            match runs.last_mut() {
+                Some((last, records)) if last == tag => *records = records.saturating_add(span.count),
+                _ => runs.push((tag.to_owned(), span.count)),
+            }
+        }
+        runs
+    }
+
     /// Record times. Blocks on the disk.
     pub(crate) fn times(&self, first: u32, count: u32) -> Result<Vec<i64>, ReadError> {
         self.map(first, count, |record| record.time_ns)

@@ -49,6 +49,10 @@ impl GuestLog {
         let line = one_line(message, MAX_LINE);
         let fields = render(fields);
         self.keep(level, &line, &fields);
+        if let Some(watch) = self.inner.services.watch() {
+            watch.logged(name(level), &line, &fields);
+            return;
+        }
         if level as u8 > most_detailed() as u8 {
             return;
         }

@@ -87,6 +87,10 @@ impl records::HostBatch for Caller {
         Ok(self.listed(&batch, first, count)?.kinds(first, count))
     }
 
+    async fn tags(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<(String, u32)>> {
+        Ok(self.listed(&batch, first, count)?.tags(first, count))
+    }
+
     async fn read(
         &mut self,
         batch: Resource<Batch>,

@@ -58,10 +58,10 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// For authors of plugins: make one, build it, test it
+    Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
-    /// Write an output plugin: make a project, build it
-    Plugin(plugin::Args),
 }
 
 /// The file that most subcommands want.
@@ -92,14 +92,18 @@ impl<E: std::error::Error> From<E> for Ended {
 /// Runs the command line that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
     // Everything that is written here may hold what logs hold, secrets too: whatever makes a file or a folder, it is its user's alone.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let ended = match Cli::parse().command {
+    // A plugin's sources and its component are for others as well, as its author's own settings have it.
+    if !matches!(command, Command::Plugin(_)) {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
+    let ended = match command {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
-        Command::DevAws(args) => dev_aws::run(&args),
         Command::Plugin(args) => plugin::run(args),
+        Command::DevAws(args) => dev_aws::run(&args),
     };
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
@@ -167,8 +171,12 @@ mod tests {
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
+            "wharf plugin new to-acme",
+            "wharf plugin new plugins/to-acme --lang python",
             "wharf plugin build",
+            "wharf plugin update-sdk my-output",
             "wharf plugin build my-output --lang c",
+            "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap();

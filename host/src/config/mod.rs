@@ -36,11 +36,19 @@ mod tests;
 
 pub use destination::Destination;
 pub use fault::{Fault, Faults, Place};
+pub(crate) use fault::{Sink, nearest};
+pub(crate) use http::credentials as read_credentials;
+pub(crate) use json::value as json_value;
 pub use load::Draft;
+pub(crate) use load::text_of;
 pub use model::*;
+pub(crate) use node::{Entry, Meaning, Node, Scalar, Value as NodeValue};
+pub(crate) use outputs::{batch as read_batch, grants as read_grants, plugin_config, retry as read_retry};
+pub(crate) use reader::Section;
 pub use rest::PluginConfigCheck;
 pub use schema::check_plugin_config;
 pub use secret::{Secret, SecretSource};
 pub use spans::{PluginConfigSpans, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
+pub(crate) use yaml::read as read_yaml;

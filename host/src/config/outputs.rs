@@ -114,7 +114,7 @@ fn matches(section: &mut Section<'_>) -> Option<Vec<String>> {
     Some(globs)
 }
 
-fn batch(mut section: Section<'_>) -> BatchConfig {
+pub(crate) fn batch(mut section: Section<'_>) -> BatchConfig {
     let batch = BatchConfig {
         max_bytes: section.size("max_bytes", 1..=1 << 40),
         max_records: section.count("max_records", 1..=u64::from(u32::MAX)),
@@ -135,7 +135,7 @@ fn queue(mut section: Section<'_>) -> QueueConfig {
     queue
 }
 
-fn retry(mut section: Section<'_>) -> RetryConfig {
+pub(crate) fn retry(mut section: Section<'_>) -> RetryConfig {
     let default = RetryConfig::default();
     let initial = section.duration("initial", MOMENT..=FOREVER);
     let max = section.duration("max", MOMENT..=FOREVER);
@@ -161,7 +161,7 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
     retry
 }
 
-fn grants(mut section: Section<'_>, known: &[Credential]) -> GrantsConfig {
+pub(crate) fn grants(mut section: Section<'_>, known: &[Credential]) -> GrantsConfig {
     let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
     let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
     let http = super::http::granted(&mut section);
@@ -223,7 +223,7 @@ fn log_group_grant(section: &Section<'_>, path: String, item: &super::node::Node
 }
 
 /// The plugin's `config` as JSON, with the places of all that is in it.
-fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
+pub(crate) fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
     let plugin_at = section.place_of("plugin");
     let path = section.path_of("config");
     let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at, section.hidden("plugin"));

@@ -26,6 +26,7 @@ pub(super) fn begin(store: &mut Store<Data>, cpu: Duration) -> Meter {
     let data = store.data_mut();
     data.cpu_budget = cpu;
     data.over_budget = false;
+    data.calls = 0;
     data.limiter.begin_call();
     data.meter.reset();
     let meter = data.meter.clone();

@@ -214,7 +214,11 @@ impl fmt::Debug for Plugin {
 /// Everything that a component may import: this host's interfaces, and WASI 0.2 with nothing behind it.
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
-    bindings::Plugin::add_to_linker::<Data, HasSelf<Caller>>(&mut linker, |data| &mut data.caller)?;
+    bindings::Plugin::add_to_linker::<Data, HasSelf<Caller>>(&mut linker, |data| {
+        // Asked for once in each call of the host.
+        data.calls += 1;
+        &mut data.caller
+    })?;
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     Ok(linker)
 }

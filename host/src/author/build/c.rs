@@ -21,7 +21,10 @@ const BINDINGS: &str = "bindings";
 pub(super) fn component(folder: &Path, options: &Options, report: &mut dyn FnMut(&str)) -> Result<Made, BuildError> {
     let compiler = Compiler::find(report)?;
     let name = name_of_folder(folder);
-    let bindings = write_bindings(folder)?;
+    for (path, bytes) in bindings()? {
+        write(&folder.join(path), &bytes)?;
+    }
+    let bindings = folder.join(BINDINGS);
     let module = folder.join("build").join(format!("{name}.module.wasm"));
     write(&module, b"")?;
 
@@ -46,18 +49,14 @@ pub(super) fn component(folder: &Path, options: &Options, report: &mut dyn FnMut
     Ok(Made { name, bytes, by: compiler.name })
 }
 
-/// Makes `bindings/` in a project's folder, and gives its path.
+/// Bindings, as they lie in a project's folder: path and content.
 ///
 /// # Errors
-/// Where it cannot be written.
-pub(in crate::author) fn write_bindings(folder: &Path) -> Result<PathBuf, BuildError> {
-    let bindings = folder.join(BINDINGS);
+/// Where the WIT package that is inside this binary is wrong.
+pub(super) fn bindings() -> Result<Vec<(String, Vec<u8>)>, BuildError> {
     let files = bindings::files()
         .map_err(|cause| BuildError::Component { what: "the WIT package's bindings for C".into(), cause })?;
-    for (name, bytes) in files {
-        write(&bindings.join(name), &bytes)?;
-    }
-    Ok(bindings)
+    Ok(files.into_iter().map(|(name, bytes)| (format!("{BINDINGS}/{name}"), bytes)).collect())
 }
 
 /// C files of a folder, by name.

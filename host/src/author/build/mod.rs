@@ -143,17 +143,28 @@ pub fn build(folder: &Path, options: &Options, report: &mut dyn FnMut(&str)) -> 
         Language::C => c::component(&folder, options, report),
     }?;
     let component = folder.join("dist").join(format!("{}.wasm", made.name));
-    write(&component, &made.bytes)?;
+    // Anew even where it is the same: `wharf plugin test` asks whether it is younger than what it is made of.
+    put(&component, &made.bytes)?;
     Ok(Built { component, bytes: made.bytes.len() as u64, language, by: made.by })
 }
 
-/// Writes a file and the folders above it. A file that would not change keeps its time, so that tools that look at it do nothing.
+/// Writes a file that is made at each build. One that would not change keeps its time, so that tools that look at it do nothing.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
-    if fs::read(path).is_ok_and(|there| there == bytes) {
-        return Ok(());
-    }
+    if fs::read(path).is_ok_and(|there| there == bytes) { Ok(()) } else { put(path, bytes) }
+}
+
+/// Writes a file and the folders above it.
+fn put(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
     written.map_err(|cause| BuildError::Write { path: path.to_owned(), cause })
+}
+
+/// Bindings for C, as they lie in a project: path and content.
+///
+/// # Errors
+/// Where the WIT package that is inside this binary is wrong.
+pub(super) fn c_bindings() -> Result<Vec<(String, Vec<u8>)>, BuildError> {
+    c::bindings()
 }
 
 /// A project's name where nothing but its folder tells it.

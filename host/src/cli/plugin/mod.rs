@@ -1,12 +1,15 @@
-//! `wharf plugin`: for those who write plugins. One file a subcommand, thin: what they do is in `author`.
+//! `wharf plugin`: what an author of a plugin uses at the desk, one file a subcommand, thin, over `author`.
 
 mod build;
+mod new;
+mod test;
+mod update_sdk;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::Ended;
+use super::{Ended, counted, print};
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
@@ -17,13 +20,22 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Make a new plugin project: one that builds, passes its own tests, and delivers to an HTTP API
+    New(new::Args),
     /// Make a component of a plugin project
     Build(build::Args),
+    /// Put this Wharf's copy of the Rust SDK in the place of a project's
+    UpdateSdk(update_sdk::Args),
+    /// Run a plugin's tests: scripted services, the real host, no network
+    Test(test::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
     match args.action {
+        Action::New(args) => new::run(&args),
         Action::Build(args) => build::run(&args),
+        Action::UpdateSdk(args) => update_sdk::run(&args),
+        Action::Test(args) => test::run(&args),
     }
 }
 
