@@ -13,8 +13,8 @@ use crate::source::Source;
 
 /// Bytes of bodies taken out of the host at once: crossing costs most when windows are small, and memory when they are large.
 const WINDOW_BYTES: u64 = 128 * 1024;
-/// Records whose sizes are asked for at once, to find where windows end.
-const LISTED: u32 = 8192;
+/// Most records whose sizes are asked for at once, to find where a window ends.
+const MAX_LISTED: u64 = 8192;
 
 /// What a record's body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,21 +179,27 @@ pub struct Records<'a> {
     offset: usize,
     /// Of the next record and some that follow.
     sizes: std::vec::IntoIter<u32>,
+    /// How many records fill a window, by the batch's average: sizes are asked for no further ahead, since the host would have to read there.
+    usual: u32,
 }
 
 impl<'a> Records<'a> {
     pub(crate) fn new(source: Source<'a>, first: u32, end: u32) -> Self {
+        let average = (source.size() / u64::from(source.count().max(1))).max(1);
+        let usual = (WINDOW_BYTES / average + 1).min(MAX_LISTED) as u32;
         let window = Rc::new(Window::new(source.clone(), first, 0, Vec::new()));
-        Self { source, window, next: first, window_end: first, end, offset: 0, sizes: Vec::new().into_iter() }
+        Self { source, window, next: first, window_end: first, end, offset: 0, sizes: Vec::new().into_iter(), usual }
     }
 
     /// Takes the next window out of the host.
     fn fill(&mut self) -> Result<(), HostError> {
-        if self.sizes.as_slice().is_empty() {
+        let (mut count, mut bytes) = fitting(self.sizes.as_slice(), WINDOW_BYTES);
+        if count as usize == self.sizes.len() {
+            // There may be room for more than is listed.
             self.sizes = Vec::new().into_iter();
-            self.sizes = self.source.sizes(self.next, LISTED.min(self.end - self.next)).into_iter();
+            self.sizes = self.source.sizes(self.next, self.usual.min(self.end - self.next)).into_iter();
+            (count, bytes) = fitting(self.sizes.as_slice(), WINDOW_BYTES);
         }
-        let (count, bytes) = fitting(self.sizes.as_slice(), WINDOW_BYTES);
         // The bytes come into the room that the window before leaves, unless somebody still looks at it.
         if let Some(window) = Rc::get_mut(&mut self.window) {
             *window = Window::new(self.source.clone(), self.next, 0, Vec::new());
