@@ -12,6 +12,7 @@
 mod aws;
 mod env;
 mod fault;
+mod forward;
 mod from_environment;
 mod hidden;
 mod json;
@@ -22,6 +23,7 @@ mod outputs;
 mod reader;
 mod rest;
 mod schema;
+mod secret;
 mod sources;
 mod spans;
 mod top;
@@ -36,6 +38,7 @@ pub use load::Draft;
 pub use model::*;
 pub use rest::PluginConfigCheck;
 pub use schema::check_plugin_config;
+pub use secret::Secret;
 pub use spans::{PluginConfigSpans, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
