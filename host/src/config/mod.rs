@@ -12,6 +12,7 @@
 mod aws;
 mod env;
 mod fault;
+mod forward;
 mod from_environment;
 mod hidden;
 mod http;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
-use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, SourceKind};
+use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
 use super::{http, outputs, sources};
@@ -149,18 +149,18 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
         taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
     for source in sources {
-        let SourceKind::Http(http) = &source.config.kind else { continue };
-        let port = taken.entry(http.listen.port()).or_default();
-        let clash = port.iter().find(|(other, _, _)| http.listen.port() != 0 && overlap(*other, http.listen));
+        let Some(listen) = source.config.kind.listen() else { continue };
+        let port = taken.entry(listen.port()).or_default();
+        let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
             let path = format!("sources.{}.listen", source.config.name);
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
-                false => format!("{} is taken: {name} listens on {other}", http.listen),
+                false => format!("{listen} is taken: {name} listens on {other}"),
             };
             top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
         } else {
-            port.push((http.listen, source.listen_is_hidden, format!("source {}", source.config.name)));
+            port.push((listen, source.listen_is_hidden, format!("source {}", source.config.name)));
         }
     }
 }

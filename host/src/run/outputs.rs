@@ -253,7 +253,9 @@ pub(super) fn queues(
 #[must_use]
 pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
     let unwanted = |source: &&crate::config::SourceConfig| {
-        !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
+        // Which tags will be sent is not known.
+        !source.kind.has_tags_of_its_own()
+            && !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
     };
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
 }
