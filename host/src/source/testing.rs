@@ -102,11 +102,6 @@ impl FakeSink {
         self.inner.lock().unwrap().refused.clone()
     }
 
-    /// How many connections are open.
-    pub(crate) fn connections(&self) -> i64 {
-        self.inner.lock().unwrap().connections
-    }
-
     /// Waits until there are so many records.
     pub(crate) async fn wait_for(&self, records: usize) -> Vec<String> {
         eventually(&format!("{records} records"), || {
