@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use wharf_plugin::log::Level;
 use wharf_plugin::{
-    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Report, log, metrics, records, s3,
+    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Report, http, log, metrics, records, s3,
     schema, sequence, storage,
 };
 
@@ -54,6 +54,9 @@ impl Output for Misbehaving {
 
     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
         let tag = batch.tag();
+        if let Some(url) = tag.strip_prefix("post ") {
+            return post(batch, url);
+        }
         let rejecting = |numbers: &[u32]| {
             let mut report = Report::all_delivered();
             for record in numbers {
@@ -170,6 +173,15 @@ fn put(batch: &Batch, bucket: &str, key: &str) -> Result<Report, Failure> {
     let mut encoder = batch.encode(&Encoding::text())?;
     if let Some(body) = encoder.next(1 << 20)? {
         s3::put_object(bucket, key, &body, &s3::Attributes::default(), true)?;
+    }
+    Ok(Report::all_delivered())
+}
+
+fn post(batch: &Batch, url: &str) -> Result<Report, Failure> {
+    let mut encoder = batch.encode(&Encoding::text())?;
+    if let Some(body) = encoder.next(1 << 20)? {
+        let body = body.wrap("[", "]")?;
+        http::post(url).header("content-type", "text/plain").body(&body).send()?.error_for_status()?;
     }
     Ok(Report::all_delivered())
 }
