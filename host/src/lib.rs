@@ -5,6 +5,7 @@
 //! `record`, `state` and `telemetry` are used by all and use none of them.
 
 pub mod admin;
+pub mod author;
 pub mod capability;
 pub mod cli;
 pub mod config;
@@ -19,3 +20,4 @@ pub mod run;
 pub mod source;
 pub mod state;
 pub mod telemetry;
+pub mod tls;

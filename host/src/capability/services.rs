@@ -1,11 +1,12 @@
 //! What the host does for one output.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
 use super::http::{Credentials, Network, WayOut, Wire, check_settings};
+use super::watch::Watch;
 use super::{cloudwatch_logs, s3};
 use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
 use crate::state::State;
@@ -16,6 +17,7 @@ use crate::telemetry::Metrics;
 pub struct Services {
     output: Arc<str>,
     work: Option<Work>,
+    watch: OnceLock<Arc<dyn Watch>>,
     grants: RwLock<Arc<GrantsConfig>>,
     /// One bucket an output and not a store: a component that dies and comes back does not get a full bucket each time.
     pub(super) log_bucket: Mutex<Bucket>,
@@ -79,9 +81,20 @@ impl Services {
         Arc::new(Self {
             output,
             work,
+            watch: OnceLock::new(),
             grants: RwLock::default(),
             log_bucket: Mutex::new(Bucket::full(std::time::Instant::now())),
         })
+    }
+
+    /// From now on somebody looks on. Only the first one does.
+    pub(crate) fn watched_by(&self, watch: Arc<dyn Watch>) {
+        let _ = self.watch.set(watch);
+    }
+
+    /// Whoever looks on while the output works.
+    pub(crate) fn watch(&self) -> Option<&dyn Watch> {
+        self.watch.get().map(AsRef::as_ref)
     }
 
     /// What the output may touch from now on. Nothing before this is called.

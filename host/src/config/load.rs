@@ -39,7 +39,7 @@ impl Draft {
             return Self { config: None, faults: sink.into_vec() };
         }
         let root = yaml::read(text, &sink, env).filter(|root| !root.is_empty());
-        let config = root.as_ref().and_then(|root| top::read(root, &sink));
+        let config = root.as_ref().and_then(|root| top::read(root, path.parent().unwrap_or(Path::new("")), &sink));
         if config.is_none() && sink.len() == 0 {
             sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
         }
@@ -90,7 +90,8 @@ impl Config {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Fault> {
+/// The text of a file that a person wrote.
+pub(crate) fn text_of(path: &Path) -> Result<String, Fault> {
     let file = path.display().to_string();
     let mut bytes = vec![];
     let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));

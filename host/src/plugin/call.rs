@@ -27,6 +27,7 @@ pub(super) fn begin(store: &mut Store<Data>, cpu: Duration, timeout: Duration) -
     data.caller.deadline = std::time::Instant::now().checked_add(timeout);
     data.cpu_budget = cpu;
     data.over_budget = false;
+    data.calls = 0;
     data.limiter.begin_call();
     data.meter.reset();
     let meter = data.meter.clone();

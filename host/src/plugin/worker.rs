@@ -13,9 +13,9 @@ use wasmtime::component::Resource;
 use super::call::{Stopped, attempt, begin};
 use super::store::Data;
 use super::{Death, DeathCause, Delivery, HostOptions, Outcome, Plan, StartError, WorkerContext, answer, death};
-use crate::capability::Phase;
 use crate::capability::batch::Batch;
 use crate::capability::bindings::{self, output};
+use crate::capability::{Phase, Usage};
 
 /// Wall time for `describe`, and for instantiating and `configure`: they wait for nothing.
 pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -136,6 +136,10 @@ impl Worker {
     /// Takes the batch back, and ends what the call left running.
     fn end<T>(&mut self, batch: u32, ended: Result<T, Stopped>) -> Result<T, Death> {
         self.count_cpu();
+        let data = self.store.data();
+        if let Some(watch) = data.caller.services.watch() {
+            watch.used(Usage { cpu: data.meter.ended(), memory: data.limiter.memory(), calls: data.calls });
+        }
         let data = self.store.data_mut();
         data.caller.uploads.abort_all();
         match ended {

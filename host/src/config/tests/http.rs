@@ -174,11 +174,11 @@ fn what_is_wrong_with_grants_of_http_is_told_with_its_remedy() {
         ),
         (
             "credentials: [nobody]",
-            "wharf.yaml:7:28: outputs.archive.grants.credentials: there is no credential \"nobody\"\n    help: define it under \"credentials\" at the top level",
+            "wharf.yaml:7:29: outputs.archive.grants.credentials[0]: there is no credential \"nobody\"\n    help: define it under \"credentials\" at the top level",
         ),
         (
             "credentials: [\"${BUCKET}\"]",
-            "wharf.yaml:7:28: outputs.archive.grants.credentials: there is no credential as a list names",
+            "wharf.yaml:7:29: outputs.archive.grants.credentials[0]: there is no credential of the name that the environment variable BUCKET holds\n    help: define it under \"credentials\" at the top level",
         ),
     ] {
         assert_eq!(faults(&output(&format!("grants: {{ {grants} }}"))), told, "{grants}");

@@ -2,7 +2,9 @@
 
 mod built_in;
 mod http;
+mod loading;
 mod misbehaving;
+pub(crate) mod odd;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
