@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::capability::{Services, check_environment};
 use crate::config::{
-    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
-    fault_at_pin, fault_at_plugin,
+    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
+    check_plugin_config, fault_at_pin, fault_at_plugin,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -330,9 +330,10 @@ fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
         return format!("cloudwatch-logs://{account}@{place}");
     }
     if let Some(destination) = plan.http.first() {
-        // Limits of such services are by account or token, and the token is what most outputs have of their own.
+        // Such services limit an account or a token, and the credential is what tells them apart here.
         let credential = plan.credentials.first().map_or("", String::as_str);
-        return format!("{credential}@{destination}");
+        let destination = HttpDestination::parse(destination).map_or_else(|_| destination.clone(), |it| it.to_string());
+        return format!("http {credential}@{destination}");
     }
     format!("output {}", output.name)
 }
@@ -393,6 +394,40 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn a_server_and_a_credential_are_one_destination_however_they_are_written() {
+        let own = output("plugin: ./own.wasm");
+        let name = |http: &str, credentials: &[&str]| {
+            let credentials = credentials.iter().map(|name| (*name).into()).collect();
+            destination_name(&own, &Plan { http: vec![http.into()], credentials, ..plan(&[], &[]) })
+        };
+        let one = name("https://api.example.com", &["ingest"]);
+        assert_eq!(one, name("HTTPS://API.example.com:443/", &["ingest"]));
+        for other in [
+            name("https://api.example.com", &["another"]),
+            name("https://api.example.com", &[]),
+            name("https://eu.example.com", &["ingest"]),
+            name("http://api.example.com", &["ingest"]),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn what_a_plugin_wants_to_send_by_http_is_asked_for_with_the_line_that_grants_it() {
+        let http = ["https://api.example.com", "https://x.example.com:8443"].map(str::to_owned).to_vec();
+        let plan = Plan { http, credentials: vec!["ingest".into()], ..plan(&[], &[]) };
+        let own = output("plugin: ./own.wasm\ngrants: { http: [\"https://*.example.com\"] }");
+        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told.join("\n"),
+            "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to send requests to \"https://x.example.com:8443\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { http: [\"https://x.example.com:8443\"] }\n\
+             wharf.yaml:6:13: outputs.live.plugin: the plugin wants to use the credential \"ingest\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { credentials: [\"ingest\"] }"
+        );
     }
 
     #[test]

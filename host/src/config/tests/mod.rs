@@ -3,6 +3,7 @@
 mod aws;
 mod faults;
 mod good;
+mod http;
 mod plugin;
 mod rest;
 mod yaml;
