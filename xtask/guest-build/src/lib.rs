@@ -11,6 +11,6 @@ mod build;
 mod component;
 mod toolchain;
 
-pub use build::{BUILT_IN, BuildError, FOR_TESTS, build_all, build_for_tests, sources};
+pub use build::{BUILT_IN, BuildError, FOR_BENCHES, FOR_TESTS, build_all, build_for_benches, build_for_tests, sources};
 pub use component::{ComponentError, from_module};
 pub use toolchain::{SetupError, TARGET, Toolchain, ToolchainError, ensure_toolchain};
