@@ -10,12 +10,12 @@
 //! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
-mod destination;
 mod env;
 mod fault;
 mod from_environment;
 mod hidden;
 mod http;
+mod http_destination;
 mod json;
 mod load;
 mod model;
@@ -34,11 +34,11 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use destination::Destination;
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::credentials as read_credentials;
 pub(crate) use json::value as json_value;
+pub use http_destination::HttpDestination;
 pub use load::Draft;
 pub(crate) use load::text_of;
 pub use model::*;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::destination::Destination;
+use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
 use crate::plugin::PluginSource;
@@ -291,7 +291,7 @@ pub struct GrantsConfig {
     /// Log groups.
     pub cloudwatch_logs: Vec<LogGroupGrant>,
     /// Destinations of HTTP requests.
-    pub http: Vec<Destination>,
+    pub http: Vec<HttpDestination>,
     /// Credentials that HTTP requests may name.
     pub credentials: Vec<GrantedCredential>,
 }
@@ -316,7 +316,7 @@ impl GrantsConfig {
     #[must_use]
     pub fn missing_http<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
         let granted = |text: &&str| {
-            Destination::parse(text).is_ok_and(|wanted| self.http.iter().any(|grant| grant.covers_all_of(&wanted)))
+            HttpDestination::parse(text).is_ok_and(|wanted| self.http.iter().any(|grant| grant.covers_all_of(&wanted)))
         };
         wanted.iter().map(String::as_str).filter(|text| !granted(text)).collect()
     }
@@ -350,7 +350,7 @@ pub struct Credential {
     /// Its name.
     pub name: Arc<str>,
     /// Where it may be sent. Never empty.
-    pub to: Vec<Destination>,
+    pub to: Vec<HttpDestination>,
     /// What it is.
     pub kind: CredentialKind,
 }
@@ -392,7 +392,7 @@ pub struct GrantedCredential {
     /// Its name.
     pub name: Arc<str>,
     /// Where it may be sent.
-    pub to: Vec<Destination>,
+    pub to: Vec<HttpDestination>,
     /// Headers that it sets, in lower case.
     pub headers: Vec<String>,
 }

@@ -15,6 +15,7 @@ use wasmtime::{Engine, Store};
 use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
 use super::store::{self, Data};
+use super::worker::SETUP_TIMEOUT;
 use super::{
     Descriptor, HostOptions, LoadError, Plan, PluginSource, StartError, Worker, WorkerContext, answer, builtin,
     compatible, death, engine,
@@ -157,8 +158,8 @@ impl Host {
         let services = Services::detached(name.into());
         let log = GuestLog::new(Arc::clone(&services), 0, name.into());
         let mut store = self.store(Caller::new(services, log));
-        let meter = begin(&mut store, self.options.cpu_per_call);
-        let described = attempt(&meter, super::worker::SETUP_TIMEOUT, async {
+        let meter = begin(&mut store, self.options.cpu_per_call, SETUP_TIMEOUT);
+        let described = attempt(&meter, SETUP_TIMEOUT, async {
             let component = pre.instantiate_async(&mut store).await?;
             component.wharf_output_output().call_describe(&mut store).await
         });

@@ -2,6 +2,7 @@
 
 mod build;
 mod new;
+mod run;
 mod test;
 mod update_sdk;
 
@@ -28,6 +29,8 @@ enum Action {
     UpdateSdk(update_sdk::Args),
     /// Run a plugin's tests: scripted services, the real host, no network
     Test(test::Args),
+    /// Run a plugin once, with the real destination
+    Run(run::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
@@ -36,6 +39,7 @@ pub(super) fn run(args: Args) -> Result<(), Ended> {
         Action::Build(args) => build::run(&args),
         Action::UpdateSdk(args) => update_sdk::run(&args),
         Action::Test(args) => test::run(&args),
+        Action::Run(args) => run::run(&args),
     }
 }
 
