@@ -39,8 +39,13 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// What is embedded: a path in the binary, and the file or folder of the repository.
-const PACKED: [(&str, &str); 3] =
-    [("sdk", "guest-plugins/sdk"), ("sdk.lock", "guest-plugins/Cargo.lock"), ("templates", "host/templates")];
+const PACKED: [(&str, &str); 5] = [
+    ("sdk", "guest-plugins/sdk"),
+    ("sdk-js", "guest-plugins/sdk-js"),
+    ("sdk-python", "guest-plugins/sdk-python"),
+    ("sdk.lock", "guest-plugins/Cargo.lock"),
+    ("templates", "host/templates"),
+];
 
 /// Writes `embedded.rs`: a table of paths and contents. rustc notes the files that it takes in, so a change of one compiles the host
 /// again; one that comes or goes runs this again.
@@ -73,8 +78,8 @@ fn add(path: &str, source: &Path, table: &mut String) -> Result<(), Box<dyn Erro
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name();
-        // What cargo makes where the SDK is compiled on its own.
-        if name != "target" {
+        // What cargo and Python make where an SDK is used in its place.
+        if name != "target" && name != "__pycache__" {
             add(&format!("{path}/{}", name.to_str().ok_or("a name that is no UTF-8")?), &entry.path(), table)?;
         }
     }

@@ -11,6 +11,7 @@ mod javascript;
 mod python;
 mod rust;
 mod tool;
+mod world;
 
 use std::fs;
 use std::path::{Path, PathBuf};
