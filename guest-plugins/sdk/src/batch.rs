@@ -118,6 +118,27 @@ impl Body {
     pub(crate) fn wit(&self) -> &wit::Body {
         &self.0
     }
+    /// Bytes of the plugin's own.
+    ///
+    /// # Errors
+    /// [`HostError::Limit`] where the worker's bodies would hold too much; drop those that are done. So in all functions here.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, HostError> {
+        Ok(Self(wit::Body::from_bytes(bytes)?))
+    }
+    /// These bytes with others before and behind them: an envelope around an encoded batch.
+    ///
+    /// # Errors
+    /// See [`from_bytes`](Self::from_bytes).
+    pub fn wrap(&self, before: impl AsRef<[u8]>, after: impl AsRef<[u8]>) -> Result<Self, HostError> {
+        Ok(Self(self.0.wrap(before.as_ref(), after.as_ref())?))
+    }
+    /// These bytes compressed, natively in the host: `gzip` or `zstd`, with the compressor's level or the host's default.
+    ///
+    /// # Errors
+    /// [`HostError::Invalid`] where the host knows no such compression; see also [`from_bytes`](Self::from_bytes).
+    pub fn compress(&self, compression: &str, level: Option<i32>) -> Result<Self, HostError> {
+        Ok(Self(self.0.compress(compression, level)?))
+    }
     /// Bytes.
     #[must_use]
     pub fn size(&self) -> u64 {

@@ -67,6 +67,7 @@ mod source;
 
 pub mod clock;
 pub mod cloudwatch_logs;
+pub mod http;
 pub mod log;
 pub mod metrics;
 pub mod records;

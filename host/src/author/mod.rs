@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod embedded;
+pub mod inspect;
 pub mod new;
 pub mod sdk;
 pub mod trial;

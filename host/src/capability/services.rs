@@ -1,12 +1,11 @@
 //! What the host does for one output.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
 
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
-use super::http::{Credentials, Network, Wire};
+use super::http::{Credentials, Network, WayOut, Wire};
 use super::watch::Watch;
 use super::{cloudwatch_logs, s3};
 use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
@@ -30,10 +29,7 @@ pub(crate) struct Work {
     pub(crate) state: State,
     pub(crate) metrics: Metrics,
     pub(crate) aws: Arc<Connection>,
-    /// How HTTP requests leave.
-    pub(crate) wire: Arc<dyn Wire>,
-    /// The longest that an exchange may take.
-    pub(crate) request_timeout: Duration,
+    pub(crate) http: WayOut,
 }
 
 impl Services {
@@ -51,8 +47,8 @@ impl Services {
         check_environment()?;
         let aws = Connection::for_settings(&settings.aws);
         let credentials = Credentials::new(config.credentials.clone(), Arc::clone(&aws));
-        let wire = Network::new(config.http.clone(), credentials);
-        let work = Work { state, metrics, aws, wire, request_timeout: config.http.request_timeout };
+        let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http);
+        let work = Work { state, metrics, aws, http };
         Ok(Self::with(settings.name.clone(), Some(work)))
     }
 
@@ -76,8 +72,8 @@ impl Services {
         state: State,
         metrics: Metrics,
     ) -> Arc<Self> {
-        let request_timeout = HttpConfig::default().request_timeout;
-        Self::with(output, Some(Work { state, metrics, aws, wire, request_timeout }))
+        let http = WayOut::new(wire, &HttpConfig::default());
+        Self::with(output, Some(Work { state, metrics, aws, http }))
     }
 
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {

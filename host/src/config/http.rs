@@ -6,8 +6,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::Url;
 
-use super::destination::Destination;
 use super::fault::nearest;
+use super::http_destination::HttpDestination;
 use super::model::{Credential, CredentialKind, GrantedCredential, HttpConfig};
 use super::node::{Entry, Node, Scalar, Value};
 use super::reader::Section;
@@ -158,7 +158,7 @@ fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) 
 }
 
 /// A list of destinations, not empty; one alone may stand for a list of one.
-fn destinations(section: &mut Section<'_>, key: &'static str) -> Option<Vec<Destination>> {
+fn destinations(section: &mut Section<'_>, key: &'static str) -> Option<Vec<HttpDestination>> {
     let path = section.path_of(key);
     let Entry { value: node, .. } = section.entry(key)?;
     let items: &[Node] = match &node.value {
@@ -183,9 +183,9 @@ fn destinations(section: &mut Section<'_>, key: &'static str) -> Option<Vec<Dest
 }
 
 /// One destination, a text.
-fn destination(section: &Section<'_>, path: &str, item: &Node) -> Option<Destination> {
+fn destination(section: &Section<'_>, path: &str, item: &Node) -> Option<HttpDestination> {
     let reason = match &item.value {
-        Value::Scalar(Scalar { text, .. }) if !item.is_empty() => match Destination::parse(text) {
+        Value::Scalar(Scalar { text, .. }) if !item.is_empty() => match HttpDestination::parse(text) {
             Ok(destination) => return Some(destination),
             Err(reason) => reason,
         },
@@ -198,7 +198,7 @@ fn destination(section: &Section<'_>, path: &str, item: &Node) -> Option<Destina
 }
 
 /// What an output may send requests to: texts, or maps with addresses.
-pub(crate) fn granted(section: &mut Section<'_>) -> Vec<Destination> {
+pub(crate) fn granted(section: &mut Section<'_>) -> Vec<HttpDestination> {
     let path = section.path_of("http");
     let Some(Entry { value: node, .. }) = section.entry("http") else { return vec![] };
     let items: &[Node] = match &node.value {
@@ -215,7 +215,7 @@ pub(crate) fn granted(section: &mut Section<'_>) -> Vec<Destination> {
     items.iter().enumerate().filter_map(one).collect()
 }
 
-fn with_addresses(section: &Section<'_>, path: String, item: &Node) -> Option<Destination> {
+fn with_addresses(section: &Section<'_>, path: String, item: &Node) -> Option<HttpDestination> {
     let mut grant = Section::of(section.sink(), path.clone(), item.at, item)?;
     grant.missing("to", "name where requests may go, for example to: https://logs.internal");
     let to = grant.entry("to").and_then(|to| destination(section, &format!("{path}.to"), &to.value));

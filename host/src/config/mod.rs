@@ -10,12 +10,13 @@
 //! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
-mod destination;
 mod env;
 mod fault;
+mod forward;
 mod from_environment;
 mod hidden;
 mod http;
+mod http_destination;
 mod json;
 mod load;
 mod model;
@@ -34,11 +35,12 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use destination::Destination;
+pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::credentials as read_credentials;
 pub(crate) use json::value as json_value;
+pub use http_destination::HttpDestination;
 pub use load::Draft;
 pub(crate) use load::text_of;
 pub use model::*;
@@ -46,9 +48,9 @@ pub(crate) use node::{Entry, Meaning, Node, Scalar, Value as NodeValue};
 pub(crate) use outputs::{batch as read_batch, grants as read_grants, plugin_config, retry as read_retry};
 pub(crate) use reader::Section;
 pub use rest::PluginConfigCheck;
-pub use schema::check_plugin_config;
+pub use schema::{check_plugin_config, expected_words};
 pub use secret::{Secret, SecretSource};
-pub use spans::{PluginConfigSpans, fault_at_plugin};
+pub use spans::{PluginConfigSpans, fault_at_pin, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
 pub(crate) use yaml::read as read_yaml;

@@ -51,8 +51,9 @@ impl Worker {
         let WorkerContext { output, worker: number, hostname, config, .. } = context;
         let surroundings =
             output::Context { output: output.to_string(), hostname: hostname.to_string(), worker: number };
-        let meter = begin(&mut store, options.cpu_per_call);
-        let configured = attempt(&meter, SETUP_TIMEOUT.min(options.deliver_timeout), async {
+        let timeout = SETUP_TIMEOUT.min(options.deliver_timeout);
+        let meter = begin(&mut store, options.cpu_per_call, timeout);
+        let configured = attempt(&meter, timeout, async {
             let component = pre.instantiate_async(&mut store).await?;
             let plan = component.wharf_output_output().call_configure(&mut store, &config, &surroundings).await?;
             Ok((component, plan))
@@ -81,7 +82,7 @@ impl Worker {
             Ok(handle) => handle,
             Err(death) => return (Outcome::Died(death), None),
         };
-        let meter = begin(&mut self.store, cpu);
+        let meter = begin(&mut self.store, cpu, timeout);
         let call = self.component.wharf_output_output().call_deliver(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, timeout, call).await;
         match self.end(handle, ended) {
@@ -100,7 +101,7 @@ impl Worker {
     /// Tells the component that the host gives this batch up.
     pub async fn abandon(mut self, delivery: Delivery) -> Option<Self> {
         let handle = self.hand_in(batch(delivery)).ok()?;
-        let meter = begin(&mut self.store, self.options.cpu_per_call);
+        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_abandon(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         match self.end(handle, ended) {
@@ -114,7 +115,7 @@ impl Worker {
 
     /// Lets the component close, and drops the store.
     pub async fn close(mut self) {
-        let meter = begin(&mut self.store, self.options.cpu_per_call);
+        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_close(&mut self.store);
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         self.count_cpu();

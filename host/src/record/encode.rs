@@ -23,6 +23,7 @@ use lines::Lines;
 use sink::Sink;
 
 pub(super) use escape::undo as unescape;
+pub(crate) use escape::write_lossy as escape_lossy;
 pub use messages::{Message, Messages};
 pub(super) use object::Key;
 pub use options::{DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};

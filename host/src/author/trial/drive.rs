@@ -12,10 +12,13 @@ use tokio::time::Instant;
 
 use super::case::{Case, OUTPUT, Record, as_test};
 use super::transcript::{Attempted, BatchTold, Ended, Transcript};
-use super::wire::{self, HttpWire, Notes, Scripts};
+use super::wire::{self, AwsObserver, HttpObserver, HttpWire, Notes, Scripts};
+use crate::capability::aws::Connection;
+use crate::capability::http::{Credentials, Network, Wire};
 use crate::capability::{Services, Watch as _};
 use crate::config::{
-    Credential, Destination, Fault, GrantedCredential, GrantsConfig, LogGroupGrant, check_plugin_config,
+    AwsConfig, Credential, HttpDestination, Fault, GrantedCredential, GrantsConfig, HttpConfig, LogGroupGrant,
+    check_plugin_config,
 };
 use crate::journal::{self, Journal};
 use crate::output::decision::{self, Next, Tried};
@@ -36,11 +39,20 @@ const MOST_ROWS: usize = 10_000;
 ///
 /// # Errors
 /// Where the host itself is in trouble, such as its disk.
-pub(crate) async fn drive(case: &Case, plugin: &Plugin) -> Result<Transcript, String> {
+pub(crate) async fn drive(case: &Case, plugin: &Plugin, outside: &Outside) -> Result<Transcript, String> {
     match configured(case, plugin).await? {
         Configured::Faults(faults) => Ok(Transcript::of_faults(faults)),
-        Configured::Plan { plan, config } => Drive::new(case, plugin, plan, config).await?.run().await,
+        Configured::Plan { plan, config } => Drive::new(case, plugin, plan, config, outside).await?.run().await,
     }
+}
+
+/// What is on the other side.
+#[derive(Debug, Clone)]
+pub(crate) enum Outside {
+    /// What the test scripts.
+    Scripted,
+    /// The services themselves.
+    Real(Box<AwsConfig>),
 }
 
 enum Configured {
@@ -51,23 +63,26 @@ enum Configured {
 /// Asks the component about its configuration, as `wharf validate` does.
 async fn configured(case: &Case, plugin: &Plugin) -> Result<Configured, String> {
     let check = check_plugin_config(&case.output, &plugin.descriptor().config_schema);
-    let mut faults = check.faults.clone();
-    let Some(config) = check.config().filter(|_| faults.is_empty()) else {
-        return Ok(Configured::Faults(faults.into_iter().map(as_test).collect()));
-    };
+    let mut faults: Vec<Fault> = check.faults.iter().cloned().map(as_test).collect();
+    // What the schema refuses is left out, so that the component's own faults come along.
+    let Some(config) = check.config() else { return Ok(Configured::Faults(faults)) };
     let config: Arc<str> = config.to_string().into();
     match plugin.start(context(case, &config, Services::detached(OUTPUT.into()))).await {
         Ok((worker, plan)) => {
             worker.close().await;
-            Ok(Configured::Plan { plan, config })
+            if faults.is_empty() {
+                return Ok(Configured::Plan { plan, config });
+            }
         }
         Err(StartError::Config { faults: found, .. }) => {
             let placed = found.into_iter().filter_map(|f| check.fault_of_component(&case.output, &f.path, f.message));
             faults.extend(placed.map(as_test));
-            Ok(Configured::Faults(faults))
         }
-        Err(error @ StartError::Died { .. }) => Err(error.to_string()),
+        Err(error @ StartError::Died { .. }) if faults.is_empty() => return Err(error.to_string()),
+        Err(StartError::Died { .. }) => {}
     }
+    faults.sort_by_key(|fault| fault.place);
+    Ok(Configured::Faults(faults))
 }
 
 fn context(case: &Case, config: &Arc<str>, services: Arc<Services>) -> WorkerContext {
@@ -110,6 +125,8 @@ struct Drive<'a> {
     rooms: Rooms,
     notes: Arc<Notes>,
     health: PluginHealth,
+    /// Batches have the same names each time; where they meet a real destination they must not.
+    fixed_ids: bool,
     seat: Option<Seat>,
     /// Attempts over the whole test.
     attempts: u32,
@@ -121,25 +138,54 @@ struct Seat {
 }
 
 impl<'a> Drive<'a> {
-    async fn new(case: &'a Case, plugin: &'a Plugin, plan: Plan, config: Arc<str>) -> Result<Self, String> {
+    async fn new(
+        case: &'a Case,
+        plugin: &'a Plugin,
+        plan: Plan,
+        config: Arc<str>,
+        outside: &Outside,
+    ) -> Result<Self, String> {
         let opened = tokio::task::spawn_blocking(|| open(tempfile::tempdir().map_err(said)?));
         let rooms = opened.await.map_err(said)??;
-        let notes = Arc::new(Notes::new(case.now_ns));
-        let scripts = Arc::new(Scripts::new(&case.answers));
         let grants = match &case.grants {
             Some(grants) => grants.clone(),
             None => asked_for(&plan, &case.credentials)?,
         };
-        let buckets = grants.s3.iter().chain(&plan.s3).map(|grant| grant.bucket.clone()).collect();
-        let named = || plan.log_groups.iter().filter(|name| !name.ends_with('*')).cloned().collect();
-        let log_groups = case.given.log_groups.clone().unwrap_or_else(named);
-        let aws = wire::connection(case, &notes, &scripts, buckets, log_groups)?;
-        let http = Arc::new(HttpWire::new(Arc::clone(&notes), Arc::clone(&scripts)));
+        let (notes, aws, http): (_, _, Arc<dyn Wire>) = match outside {
+            Outside::Scripted => {
+                let notes = Arc::new(Notes::new(case.now_ns));
+                let scripts = Arc::new(Scripts::new(&case.answers));
+                let buckets = grants.s3.iter().chain(&plan.s3).map(|grant| grant.bucket.clone()).collect();
+                let named = || plan.log_groups.iter().filter(|name| !name.ends_with('*')).cloned().collect();
+                let log_groups = case.given.log_groups.clone().unwrap_or_else(named);
+                let aws = wire::connection(case, &notes, &scripts, buckets, log_groups)?;
+                (Arc::clone(&notes), aws, Arc::new(HttpWire::new(notes, scripts)))
+            }
+            Outside::Real(aws) => {
+                let notes = Arc::new(Notes::of_now());
+                let observer = AwsObserver::new(Arc::clone(&notes));
+                let aws = Connection::observed(aws, |client| observer.before(client)).await;
+                let credentials = Credentials::new(case.credentials.clone(), Arc::clone(&aws));
+                let network = Network::new(HttpConfig::default(), credentials);
+                (Arc::clone(&notes), aws, Arc::new(HttpObserver::new(network, notes)))
+            }
+        };
         let services = Services::over_wire(OUTPUT.into(), aws, http, rooms.state.clone(), rooms.metrics.clone());
         services.watched_by(Arc::clone(&notes) as _);
         services.grant(grants);
         let context = context(case, &config, services);
-        Ok(Self { case, plugin, plan, context, rooms, notes, health: PluginHealth::default(), seat: None, attempts: 0 })
+        Ok(Self {
+            case,
+            plugin,
+            plan,
+            context,
+            rooms,
+            notes,
+            health: PluginHealth::default(),
+            fixed_ids: matches!(outside, Outside::Scripted),
+            seat: None,
+            attempts: 0,
+        })
     }
 
     async fn run(mut self) -> Result<Transcript, String> {
@@ -214,7 +260,8 @@ impl<'a> Drive<'a> {
 
     /// One batch to its end.
     async fn batch(&mut self, number: usize, batch: ClosedBatch) -> Result<BatchTold, String> {
-        let row = batch.row(number, self.notes.now_ns());
+        let id = if self.fixed_ids { (number as u128).to_be_bytes() } else { rand::random() };
+        let row = batch.row(BatchId(id), number, self.notes.now_ns());
         self.rooms.state.close_batch(&row, &[]).map_err(said)?;
         let mut told = BatchTold {
             id: row.id.to_string(),
@@ -365,11 +412,10 @@ impl ClosedBatch {
         Self { partition, partitioning: Arc::clone(partitioning), portions: vec![], records: 0, bytes: 0 }
     }
 
-    /// The same name on every machine: the batch's number.
-    fn row(&self, number: usize, now_ns: i64) -> BatchRow {
+    fn row(&self, id: BatchId, number: usize, now_ns: i64) -> BatchRow {
         let first = self.portions.first().map(|portion| portion.id).unwrap_or(crate::record::ChunkId(0));
         BatchRow {
-            id: BatchId((number as u128).to_be_bytes()),
+            id,
             output: OUTPUT.into(),
             partition: Arc::clone(&self.partition),
             number: number as u64 - 1,
@@ -402,9 +448,9 @@ fn chunks(records: &[Record], now_ns: i64, apart: bool) -> Vec<Chunk> {
 fn asked_for(plan: &Plan, credentials: &[Credential]) -> Result<GrantsConfig, String> {
     let group = |name: &String| LogGroupGrant { log_group: name.clone() };
     let destination = |url: &String| {
-        Destination::parse(url).map_err(|what| format!("the plugin asks for the HTTP destination {url:?}: {what}"))
+        HttpDestination::parse(url).map_err(|what| format!("the plugin asks for the HTTP destination {url:?}: {what}"))
     };
-    let http: Vec<Destination> = plan.http.iter().map(destination).collect::<Result<_, _>>()?;
+    let http: Vec<HttpDestination> = plan.http.iter().map(destination).collect::<Result<_, _>>()?;
     let credential = |name: &String| match credentials.iter().find(|known| *known.name == **name) {
         Some(known) => known.granted(),
         None => GrantedCredential { name: name.as_str().into(), to: http.clone(), headers: vec![] },

@@ -13,6 +13,7 @@
 mod case;
 mod compare;
 mod drive;
+mod once;
 mod project;
 mod suite;
 mod transcript;
@@ -23,5 +24,6 @@ mod yaml;
 mod tests;
 
 pub use compare::Difference;
+pub use once::{Grant, Once, OnceError, Ran, is_json, once};
 pub use project::{Project, ProjectError};
 pub use suite::{BatchUsage, Options, Outcome, Suite, SuiteError, TestResult, Unlike};

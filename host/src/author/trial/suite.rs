@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::case::{Case, Limits};
 use super::compare::{Difference, with_expected, with_golden};
-use super::drive::drive;
+use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{Fault, Faults, PluginsConfig};
 use crate::plugin::{HostOptions, LoadError, Plugin, PluginHost, PluginSource};
@@ -220,7 +220,7 @@ async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
         Ok(made) => made,
         Err(error) => return ended(description, Outcome::Broken(error.to_string()), vec![]),
     };
-    match drive(&case, &plugin).await {
+    match drive(&case, &plugin, &Outside::Scripted).await {
         Err(what) => ended(description, Outcome::Broken(what), vec![]),
         Ok(happened) => {
             let outcome = judged(&case, &happened, update);

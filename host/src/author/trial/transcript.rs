@@ -167,6 +167,7 @@ impl Transcript {
         let mut told = Map::new();
         told.insert("calls".into(), self.calls.iter().map(|(_, call)| Value::from(call.clone())).collect());
         told.insert("batches".into(), self.batches.iter().map(|batch| Value::from(batch.value())).collect());
+        told.insert("dead_letters".into(), self.dead_letters().collect());
         told.insert("storage".into(), texts(&self.storage));
         told.insert("log".into(), self.log.clone().into());
         told.insert("metrics".into(), texts(&self.metrics));
@@ -175,15 +176,73 @@ impl Transcript {
         told
     }
 
+    /// Records that were not delivered and will not be, whether their batch was refused or they alone.
+    fn dead_letters(&self) -> impl Iterator<Item = Value> {
+        let of = |(number, batch): (usize, &BatchTold)| {
+            let letters: Vec<(u64, String)> = match &batch.ended {
+                Ended::Delivered(rejected) => rejected.iter().map(|(n, why)| ((*n).into(), why.to_string())).collect(),
+                Ended::Dead { reason, .. } => (0..batch.records).map(|n| (n, without_times(reason))).collect(),
+                Ended::Waiting | Ended::Quarantined => vec![],
+            };
+            letters.into_iter().map(move |(n, reason)| json!({ "batch": number, "record": n, "reason": reason }))
+        };
+        (1..).zip(&self.batches).flat_map(of)
+    }
+
+    /// Records of all batches.
+    pub(crate) fn records(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.records).sum()
+    }
+
+    /// What happened, with the component's log, for a person.
+    pub(crate) fn told(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text);
+        if !self.log.is_empty() {
+            section(&mut text, "log", Some(&self.log.clone().into()));
+        }
+        text
+    }
+
+    /// A line for each batch.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = String::new();
+        for (number, batch) in (1..).zip(&self.batches) {
+            let last = batch.attempts.last();
+            let why = last.and_then(|attempt| attempt.message.as_deref()).map(|why| format!(": {why}"));
+            let outcome = match &batch.ended {
+                Ended::Waiting => last.map_or("waiting", |attempt| attempt.ended),
+                _ => batch.outcome(),
+            };
+            let rejected = last.map_or(0, |attempt| attempt.rejected);
+            let but = if rejected > 0 { format!(", {rejected} of them rejected") } else { String::new() };
+            let again = last.and_then(|attempt| attempt.wait);
+            let again = again.map(|wait| format!(" (Wharf would try again in {})", format_duration(wait)));
+            let (why, again) = (why.unwrap_or_default(), again.unwrap_or_default());
+            let _ = writeln!(text, "batch {number}: {} records: {outcome}{but}{why}{again}", batch.records);
+        }
+        text
+    }
+
+    /// Whether every record was delivered.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.batches.iter().all(|batch| matches!(&batch.ended, Ended::Delivered(rejected) if rejected.is_empty()))
+    }
+
     /// The whole of it, for a golden file.
     pub(crate) fn golden(&self, name: &str) -> String {
         let mut text = format!(
             "# What happens in {name}.yaml: written by `wharf plugin test --update`, compared by `wharf plugin test`.\n"
         );
+        self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) {
         let all = self.value();
         if !self.faults.is_empty() {
-            section(&mut text, "config_faults", all.get("config_faults"));
-            return text;
+            section(text, "config_faults", all.get("config_faults"));
+            return;
         }
         text.push_str(if self.calls.is_empty() { "calls: []\n" } else { "calls:\n" });
         let mut last = Moment::default();
@@ -192,13 +251,12 @@ impl Transcript {
                 let _ = writeln!(text, "# batch {}, attempt {}", moment.batch, moment.attempt);
                 last = *moment;
             }
-            yaml::item(&mut text, &Value::Object(without_noise(call)));
+            yaml::item(text, &Value::Object(without_noise(call)));
         }
-        section(&mut text, "batches", all.get("batches"));
+        section(text, "batches", all.get("batches"));
         if !self.storage.is_empty() {
-            section(&mut text, "storage", all.get("storage"));
+            section(text, "storage", all.get("storage"));
         }
-        text
     }
 }
 

@@ -60,6 +60,16 @@ impl Connection {
         Self::over_wire(settings, credentials, http_client())
     }
 
+    /// A connection of its own for these settings, whose requests pass by `observer` on their way out.
+    pub(crate) async fn observed(
+        settings: &AwsConfig,
+        observer: impl FnOnce(SharedHttpClient) -> SharedHttpClient,
+    ) -> Arc<Self> {
+        let usual = Self::over(settings.clone(), OnceCell::new());
+        let shared = usual.shared().await.to_builder().http_client(observer(http_client())).build();
+        Self::over(settings.clone(), OnceCell::new_with(Some(shared)))
+    }
+
     /// A connection with given credentials whose requests go to `wire` instead of the network.
     pub(crate) fn over_wire(
         settings: AwsConfig,

@@ -1,6 +1,6 @@
 //! What an output may touch over HTTP: destinations, and credentials that the host adds for it.
 //!
-//! Destinations are compared by [`Destination`](crate::config::Destination), after parsing. A credential needs two consents: the output's grant names it, and the credential's own
+//! Destinations are compared by [`HttpDestination`](crate::config::HttpDestination), after parsing. A credential needs two consents: the output's grant names it, and the credential's own
 //! `to` names the destination, so that a plugin cannot have it sent to a server of its choice.
 
 use url::{Host, Url};
@@ -8,14 +8,14 @@ use url::{Host, Url};
 use super::addresses::Addresses;
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
-use crate::config::{Destination, GrantedCredential};
+use crate::config::{GrantedCredential, HttpDestination};
 
 /// Longest part of a URL that a message shows, bytes.
 const SHOWN_BYTES: usize = 256;
 
 /// Whether a request may go to this URL. Gives the addresses that it may go to, which is settled here where the host is an address itself.
-pub(crate) fn check_destination(output: &str, grants: &[Destination], url: &Url) -> Result<Addresses, HostError> {
-    let covering: Vec<&Destination> = grants.iter().filter(|grant| grant.covers(url)).collect();
+pub(crate) fn check_destination(output: &str, grants: &[HttpDestination], url: &Url) -> Result<Addresses, HostError> {
+    let covering: Vec<&HttpDestination> = grants.iter().filter(|grant| grant.covers(url)).collect();
     if covering.is_empty() {
         return Err(HostError::Denied(format!(
             "{} is not granted to output {output}, which may send requests to {} (outputs.{output}.grants.http)",
@@ -67,7 +67,7 @@ pub(crate) fn origin(url: &Url) -> String {
     one_line(&url.origin().ascii_serialization(), SHOWN_BYTES)
 }
 
-fn listed(destinations: &[Destination]) -> String {
+fn listed(destinations: &[HttpDestination]) -> String {
     let all: Vec<String> = destinations.iter().map(ToString::to_string).collect();
     if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
 }
@@ -76,8 +76,8 @@ fn listed(destinations: &[Destination]) -> String {
 mod tests {
     use super::*;
 
-    fn destinations(list: &[&str]) -> Vec<Destination> {
-        list.iter().map(|text| Destination::parse(text).unwrap()).collect()
+    fn destinations(list: &[&str]) -> Vec<HttpDestination> {
+        list.iter().map(|text| HttpDestination::parse(text).unwrap()).collect()
     }
 
     fn url(text: &str) -> Url {
@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn addresses_of_all_grants_that_cover_a_url_count_and_those_of_others_do_not() {
-        let with = |text: &str, net: &str| Destination::parse(text).unwrap().with_addresses(vec![net.parse().unwrap()]);
+        let with =
+            |text: &str, net: &str| HttpDestination::parse(text).unwrap().with_addresses(vec![net.parse().unwrap()]);
         let granted = [
             with("https://*.example.com", "10.0.0.0/8"),
             with("https://a.example.com", "192.168.0.0/16"),

@@ -16,10 +16,11 @@ mod resolver;
 mod sigv4;
 #[cfg(test)]
 mod tests;
+mod way_out;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use wasmtime::component::Resource;
 
@@ -27,11 +28,15 @@ use super::bindings::http::{self, Error, Request, Response};
 use super::bindings::types::HostError;
 use super::body::Body;
 use super::{AbortOnDrop, Caller};
+use crate::telemetry::HttpExchange;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::credentials::Credentials;
 pub(crate) use self::network::Network;
 pub(crate) use self::request::is_of_the_host;
+#[cfg(test)]
+pub(crate) use self::resolver::Lookup;
+pub(crate) use self::way_out::WayOut;
 pub(crate) use self::wire::{Incoming, Outgoing, Wire};
 
 impl http::Host for Caller {
@@ -44,24 +49,24 @@ impl http::Host for Caller {
             Some(body) => Some(self.table.get(&body)?.bytes.clone()),
             None => None,
         };
-        let (wire, outgoing) = match self.outgoing(&request) {
-            Ok((wire, outgoing)) => (wire, Outgoing { body, ..outgoing }),
-            Err(refused) => return Ok(Err(Error::Host(refused))),
+        let (way, outgoing) = match self.outgoing(&request, body) {
+            Ok(ready) => ready,
+            Err(refused) => {
+                self.count(&answer::refused());
+                return Ok(Err(Error::Host(refused)));
+            }
         };
-        let limit = outgoing.timeout;
-        let to = grant::origin(&outgoing.url);
-        let exchange = tokio::spawn(async move { tokio::time::timeout(limit, wire.send(outgoing)).await });
-        let answer = match AbortOnDrop(exchange).ended().await? {
-            Ok(answer) => answer,
-            Err(_) => Err(Error::Connection(format!("{to} gave no answer within {limit:?}"))),
-        };
+        let sent = outgoing.body.as_ref().map_or(0, bytes::Bytes::len);
+        let began = Instant::now();
+        let answer = AbortOnDrop(tokio::spawn(async move { way.send(outgoing).await })).ended().await?;
+        self.count(&answer::exchange(&answer, sent, began.elapsed()));
         Ok(answer.map(|incoming| answer::response(incoming, jiff::Timestamp::now())))
     }
 }
 
 impl Caller {
-    /// The request as it may go out, without its body, and the way out.
-    fn outgoing(&self, request: &Request) -> Result<(Arc<dyn Wire>, Outgoing), HostError> {
+    /// The request as it may go out, and the way out.
+    fn outgoing(&self, request: &Request, body: Option<bytes::Bytes>) -> Result<(WayOut, Outgoing), HostError> {
         let work = self.work()?;
         let checked = request::check(request)?;
         let grants = self.services.grants();
@@ -75,17 +80,22 @@ impl Caller {
                 Some(Arc::clone(&granted.name))
             }
         };
-        let limit = work.request_timeout;
         let outgoing = Outgoing {
             method: checked.method,
             url: checked.url,
             headers: checked.headers,
             credential,
-            body: None,
-            timeout: checked.timeout.map_or(limit, |wanted: Duration| wanted.min(limit)),
+            body,
+            timeout: work.http.timeout(checked.timeout, self.deadline),
             max_response_bytes: checked.max_response_bytes,
             addresses,
         };
-        Ok((Arc::clone(&work.wire), outgoing))
+        Ok((work.http.clone(), outgoing))
+    }
+
+    fn count(&self, exchange: &HttpExchange) {
+        if let Some(work) = self.services.work() {
+            work.metrics.http(self.services.output(), exchange);
+        }
     }
 }

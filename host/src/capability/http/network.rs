@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderValue, header};
+use ::http::{HeaderMap, HeaderValue, Method, header};
 use futures_util::future::BoxFuture;
 use reqwest::{Certificate, Client, Proxy, redirect, retry};
 
@@ -64,7 +64,7 @@ impl Network {
     }
 
     /// The same, with names resolved otherwise.
-    pub(crate) fn looking_up_with(
+    pub(super) fn looking_up_with(
         settings: HttpConfig,
         credentials: Credentials,
         lookup: Arc<dyn Lookup>,
@@ -158,8 +158,13 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>, String> {
 async fn exchange(client: &Client, outgoing: Outgoing) -> Result<Incoming, Error> {
     let to = origin(&outgoing.url);
     let most = outgoing.max_response_bytes;
+    let is_empty = outgoing.body.as_ref().is_none_or(bytes::Bytes::is_empty);
     let mut request = reqwest::Request::new(outgoing.method, outgoing.url);
     *request.headers_mut() = with_defaults(outgoing.headers);
+    if is_empty && matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) {
+        // Who expects a body is told that it is empty (RFC 9110, section 8.6): some servers ask for it with 411.
+        request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
     *request.body_mut() = outgoing.body.map(Into::into);
     let mut response = client.execute(request).await.map_err(|error| sort(&to, error))?;
     let mut incoming =

@@ -1,7 +1,9 @@
 //! `wharf plugin`: what an author of a plugin uses at the desk, one file a subcommand, thin, over `author`.
 
 mod build;
+mod inspect;
 mod new;
+mod run;
 mod test;
 mod update_sdk;
 
@@ -28,6 +30,10 @@ enum Action {
     UpdateSdk(update_sdk::Args),
     /// Run a plugin's tests: scripted services, the real host, no network
     Test(test::Args),
+    /// Run a plugin once, with the real destination
+    Run(run::Args),
+    /// Show what a component is, what it asks for, and how it is configured
+    Inspect(inspect::Args),
 }
 
 pub(super) fn run(args: Args) -> Result<(), Ended> {
@@ -36,6 +42,8 @@ pub(super) fn run(args: Args) -> Result<(), Ended> {
         Action::Build(args) => build::run(&args),
         Action::UpdateSdk(args) => update_sdk::run(&args),
         Action::Test(args) => test::run(&args),
+        Action::Inspect(args) => inspect::run(&args),
+        Action::Run(args) => run::run(&args),
     }
 }
 

@@ -323,7 +323,7 @@ async fn what_is_no_plugin_is_refused_with_a_remedy() {
         host.load(&PluginSource::File(path)).await.unwrap_err().to_string()
     };
     let core = load(b"\0asm\x01\0\0\0").await;
-    assert!(core.contains("plugin.wasm") && core.contains("wasm32-wasip2"), "{core}");
+    assert!(core.contains("plugin.wasm") && core.contains("wharf plugin new"), "{core}");
     assert!(load(b"hello").await.contains("not WebAssembly"));
     let empty = load(b"\0asm\x0d\0\x01\0").await;
     assert!(empty.contains("does not export wharf:output/output@0.1.0"), "{empty}");

@@ -21,6 +21,7 @@ const CALLS: [(&str, &[&str]); 4] = [
     ("sequence", &["name", "number"]),
 ];
 const BATCH: [&str; 7] = ["tag", "records", "outcome", "reason", "rejected", "attempts", "id"];
+const LETTER: [&str; 3] = ["batch", "record", "reason"];
 const ATTEMPT: [&str; 5] = ["ended", "message", "retry_after", "wait", "rejected"];
 
 /// Reads `expect`.
@@ -39,6 +40,10 @@ pub(crate) fn read(top: &mut Section<'_>) -> Option<Expected> {
     };
     put("calls", &mut section, &|node, path| each(node, path, sink, call));
     put("batches", &mut section, &|node, path| each(node, path, sink, batch));
+    put("dead_letters", &mut section, &|node, path| match &node.value {
+        NodeValue::Scalar(_) => {}
+        _ => each(node, path, sink, |n, p, s| known(n, p, s, &LETTER)),
+    });
     put("config_faults", &mut section, &|node, path| {
         each(node, path, sink, |n, p, s| known(n, p, s, &["path", "message"]))
     });

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    AwsConfig, BatchConfig, Credential, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig, Place,
-    QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
+    AwsConfig, BatchConfig, Credential, Entry, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig,
+    Place, QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
     read_retry, read_yaml, text_of,
 };
 
-pub(crate) use answers::{Answer, Answers, Lines, Says, Script};
+pub(crate) use answers::{Answer, Answers, Says, Script};
 pub(crate) use expect::Expected;
 pub(crate) use given::Given;
-pub(crate) use records::Record;
+pub(crate) use records::{Form, Record, Usual, of_lines};
 
 /// The output's name in tests.
 pub(crate) const OUTPUT: &str = "test";
@@ -98,6 +98,46 @@ impl Case {
                 "the file is empty".into(),
                 Some("docs/plugins/testing.md shows a first test"),
             ))),
+        }
+    }
+
+    /// Of a plugin's configuration alone: a file, or JSON. There are no records in it yet.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub(crate) fn of_config(config: &str) -> Result<Self, Faults> {
+        let path = Path::new(if config.trim_start().starts_with('{') { "--config" } else { config });
+        let text =
+            if path == Path::new("--config") { config.to_owned() } else { text_of(path).map_err(Faults::one)? };
+        let sink = Sink::new(&path.display().to_string());
+        let at = Place { line: 1, column: 1 };
+        let root = read_yaml(&text, &sink, &|name| std::env::var(name).ok());
+        // As if it stood under `config`, with its own places.
+        let entry = |root: Node| Entry { key: "config".into(), key_at: root.at, value: root };
+        let none = Entry { key: "records".into(), key_at: at, value: Node { at, value: NodeValue::List(vec![]) } };
+        let entries = root.into_iter().map(entry).chain([none]).collect();
+        let case = read(&Node { at, value: NodeValue::Map(entries) }, &sink, path);
+        match (Faults::of(sink.into_vec().into_iter().map(as_test).collect()), case) {
+            (None, Some(case)) => Ok(case),
+            (Some(faults), _) => Err(faults),
+            (None, None) => Err(Faults::one(Fault::of_file("--config", "could not be read".into(), None))),
+        }
+    }
+
+    /// The `credentials` of a configuration file; other keys are passed over.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub(crate) fn credentials_of(path: &Path) -> Result<Vec<Credential>, Faults> {
+        let text = text_of(path).map_err(Faults::one)?;
+        let sink = Sink::new(&path.display().to_string());
+        let root = read_yaml(&text, &sink, &|name| std::env::var(name).ok());
+        let at = Place { line: 1, column: 1 };
+        let mut top = root.as_ref().and_then(|root| Section::of(&sink, String::new(), at, root));
+        let credentials = top.as_mut().map(read_credentials).unwrap_or_default();
+        match Faults::of(sink.into_vec()) {
+            None => Ok(credentials),
+            Some(faults) => Err(faults),
         }
     }
 

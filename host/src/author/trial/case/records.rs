@@ -161,10 +161,23 @@ fn checked(kind: BodyKind, body: Vec<u8>, usual: &Usual) -> Result<Record, Strin
     Ok(Record { kind, tag: usual.tag.clone(), time_ns: usual.time_ns, body })
 }
 
+/// What the lines of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
+    /// Each is a text record.
     Text,
+    /// Each is JSON.
     Json,
+}
+
+impl Form {
+    /// What the lines of a file of this name are where nobody says.
+    pub(crate) fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json" | "ndjson" | "jsonl") => Self::Json,
+            _ => Self::Text,
+        }
+    }
 }
 
 fn file(mut section: Section<'_>, folder: &Path, usual: &Usual) -> Vec<Record> {
@@ -174,11 +187,7 @@ fn file(mut section: Section<'_>, folder: &Path, usual: &Usual) -> Vec<Record> {
     let at = section.place_of("file");
     let records = name.map(|name| {
         let path = folder.join(&name);
-        let form = form.unwrap_or(match path.extension().and_then(|e| e.to_str()) {
-            Some("json" | "ndjson" | "jsonl") => Form::Json,
-            _ => Form::Text,
-        });
-        lines(section.sink(), at, &path, form, usual)
+        lines(section.sink(), at, &path, form.unwrap_or_else(|| Form::of(&path)), usual)
     });
     section.finish(&[("path", "did you mean \"file\"?"), ("format", "did you mean \"as\"?")]);
     records.unwrap_or_default()
@@ -193,10 +202,19 @@ fn lines(sink: &Sink, at: Place, path: &Path, form: Form, usual: &Usual) -> Vec<
             return vec![];
         }
     };
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let mut records = vec![];
+    let (records, faults) = of_lines(&bytes, form, usual);
+    for (line, what) in faults {
+        sink.add(at, "records.file", format!("{}, line {line}: {what}", path.display()));
+    }
+    records
+}
+
+/// The records of a file's lines, and what is wrong with which.
+pub(crate) fn of_lines(bytes: &[u8], form: Form, usual: &Usual) -> (Vec<Record>, Vec<(usize, String)>) {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let (mut records, mut faults) = (vec![], vec![]);
     if bytes.is_empty() {
-        return records;
+        return (records, faults);
     }
     for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -206,10 +224,10 @@ fn lines(sink: &Sink, at: Place, path: &Path, form: Form, usual: &Usual) -> Vec<
         };
         match record {
             Ok(record) => records.push(record),
-            Err(what) => sink.add(at, "records.file", format!("{}, line {number}: {what}", path.display())),
+            Err(what) => faults.push((number, what)),
         }
     }
-    records
+    (records, faults)
 }
 
 fn of_json(line: &[u8], usual: &Usual) -> Result<Record, String> {

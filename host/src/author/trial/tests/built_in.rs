@@ -13,3 +13,8 @@ async fn all_pass(plugin: &str, folder: &str) {
 async fn the_s3_component_passes_its_tests() {
     all_pass("s3", "s3").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cloudwatch_logs_component_passes_its_tests() {
+    all_pass("cloudwatch_logs", "cloudwatch-logs").await;
+}

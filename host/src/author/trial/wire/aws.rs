@@ -92,7 +92,7 @@ impl HttpConnector for AwsWire {
 }
 
 /// The request with all of its body, as a client sends it: its host in a header, and only the path in its first line.
-async fn whole(request: HttpRequest) -> Result<Request<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
+pub(super) async fn whole(request: HttpRequest) -> Result<Request<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
     let (mut head, body) = request.try_into_http1x()?.into_parts();
     if let Some(host) = head.uri.authority() {
         let host = http::HeaderValue::from_str(host.as_str())?;

@@ -6,6 +6,7 @@ mod asked;
 mod aws;
 mod http;
 pub(crate) mod notes;
+mod observe;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ use super::compare::fits;
 pub(crate) use aws::AwsWire;
 pub(crate) use http::HttpWire;
 pub(crate) use notes::Notes;
+pub(crate) use observe::{AwsObserver, HttpObserver};
 
 /// No such host: a request that left this process would fail, and none does. It is TLS, so that payloads are treated as they are with AWS.
 const ENDPOINT: &str = "https://aws.test";

@@ -8,11 +8,13 @@ use serde_json::{Map, Value};
 
 use super::lock;
 use crate::capability::{Usage, Watch};
+use crate::record::now_ns;
 
 /// Notes of one test. The clock stands, and is moved by the waits between attempts.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    now_ns: AtomicI64,
+    /// None is this machine's clock.
+    now_ns: Option<AtomicI64>,
     heard: Mutex<Heard>,
 }
 
@@ -45,7 +47,12 @@ pub(crate) struct Call {
 
 impl Notes {
     pub(crate) fn new(now_ns: i64) -> Self {
-        Self { now_ns: AtomicI64::new(now_ns), heard: Mutex::default() }
+        Self { now_ns: Some(AtomicI64::new(now_ns)), heard: Mutex::default() }
+    }
+
+    /// With this machine's clock.
+    pub(crate) fn of_now() -> Self {
+        Self { now_ns: None, heard: Mutex::default() }
     }
 
     /// From now on what is heard belongs to this attempt.
@@ -55,7 +62,9 @@ impl Notes {
 
     /// The clock goes on.
     pub(crate) fn wait(&self, time: Duration) {
-        self.now_ns.fetch_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        if let Some(now_ns) = &self.now_ns {
+            now_ns.fetch_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        }
     }
 
     /// Notes a call. Gives its place, for its answer.
@@ -81,7 +90,7 @@ impl Notes {
 
 impl Watch for Notes {
     fn now_ns(&self) -> i64 {
-        self.now_ns.load(Ordering::Relaxed)
+        self.now_ns.as_ref().map_or_else(now_ns, |now_ns| now_ns.load(Ordering::Relaxed))
     }
 
     fn numbered(&self, function: &'static str, counter: &str, number: u64) {

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 /// Where requests may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Destination {
+pub struct HttpDestination {
     https: bool,
     host: HostPattern,
     port: u16,
@@ -27,7 +27,7 @@ enum HostPattern {
     OneLabelBefore(String),
 }
 
-impl Destination {
+impl HttpDestination {
     /// Reads `https://*.example.com:8443`.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ fn borrowed(host: &Host) -> Host<&str> {
     }
 }
 
-impl fmt::Display for Destination {
+impl fmt::Display for HttpDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.https { "https://" } else { "http://" })?;
         match &self.host {
@@ -149,8 +149,8 @@ impl fmt::Display for Destination {
 mod tests {
     use super::*;
 
-    fn at(text: &str) -> Destination {
-        Destination::parse(text).unwrap()
+    fn at(text: &str) -> HttpDestination {
+        HttpDestination::parse(text).unwrap()
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             ("http://localhost", "http://127.0.0.1/", false),
             ("ws://api.example.com", "ws://api.example.com/", false),
         ] {
-            let covers = Destination::parse(granted).is_ok_and(|granted| granted.covers(&Url::parse(url).unwrap()));
+            let covers = HttpDestination::parse(granted).is_ok_and(|granted| granted.covers(&Url::parse(url).unwrap()));
             assert_eq!(covers, covered, "{granted} {url}");
         }
     }
@@ -218,7 +218,7 @@ mod tests {
             "https://a.example\\b",
             "https://secret/secret",
         ] {
-            let refused = Destination::parse(text).unwrap_err();
+            let refused = HttpDestination::parse(text).unwrap_err();
             assert!(!refused.contains("secret"), "{text}: {refused}");
         }
     }
