@@ -241,11 +241,20 @@ async fn unfit(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -> LoadE
     unusable_for(name, explained.unwrap_or_else(|| Unfit::plain(error)))
 }
 
-/// Says in an operator's words that a component's memory is larger from the start than the pool's are: wasmtime has no type for that.
+/// Says in an operator's words that a component is larger than the pool's places are: wasmtime has no types for that.
 fn too_large(error: &str, limit: u64) -> Option<String> {
-    let (_, rest) = error.split_once("memory has a minimum byte size of ")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    Some(format!("it begins with {digits} bytes of memory, and may have {limit}: raise plugins.max_memory"))
+    let number_behind = |text: &str| -> Option<String> {
+        let (_, rest) = error.split_once(text)?;
+        Some(rest.chars().take_while(char::is_ascii_digit).collect())
+    };
+    if let Some(modules) = number_behind("transitively contains ").filter(|_| error.contains("core module instances")) {
+        let most = engine::CORE_INSTANCES;
+        return Some(format!(
+            "it is made of {modules} modules, and may have at most {most}: build it with fewer native libraries"
+        ));
+    }
+    let bytes = number_behind("memory has a minimum byte size of ")?;
+    Some(format!("it begins with {bytes} bytes of memory, and may have {limit}: raise plugins.max_memory"))
 }
 
 fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {

@@ -20,6 +20,7 @@ mod logs_records;
 mod logs_rejected;
 mod logs_support;
 mod plugin_projects;
+mod plugin_languages;
 mod power_cut;
 mod restart;
 mod service_faults;
