@@ -40,7 +40,7 @@ pub(super) struct Unfit {
 }
 
 impl Unfit {
-    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: Some(help.into()) }
     }
 
