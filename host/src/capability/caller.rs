@@ -1,6 +1,7 @@
 //! The guest on whose behalf host functions run: one for each store.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 
@@ -29,6 +30,8 @@ pub(crate) struct Caller {
     pub(crate) table: ResourceTable,
     pub(crate) services: Arc<Services>,
     pub(crate) phase: Phase,
+    /// When the running call is given up; none is never.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) log: GuestLog,
     pub(crate) bodies: BodyBudget,
     pub(crate) uploads: Uploads,
@@ -52,6 +55,7 @@ impl Caller {
             table,
             services,
             phase: Phase::Configure,
+            deadline: None,
             log,
             bodies: BodyBudget::default(),
             uploads: Uploads::default(),

@@ -9,7 +9,7 @@ use crate::record::now_ns;
 
 impl clock::Host for Caller {
     fn now(&mut self) -> wasmtime::Result<i64> {
-        Ok(now_ns())
+        Ok(self.services.watch().map_or_else(now_ns, |watch| watch.now_ns()))
     }
 
     fn monotonic(&mut self) -> wasmtime::Result<u64> {

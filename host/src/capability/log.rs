@@ -49,6 +49,10 @@ impl GuestLog {
         let line = one_line(message, MAX_LINE);
         let fields = render(fields);
         self.keep(level, &line, &fields);
+        if let Some(watch) = self.inner.services.watch() {
+            watch.logged(name(level), &line, &fields);
+            return;
+        }
         if level as u8 > most_detailed() as u8 {
             return;
         }
@@ -108,7 +112,8 @@ impl GuestLog {
 
 impl log::Host for Caller {
     fn max_level(&mut self) -> wasmtime::Result<Level> {
-        Ok(most_detailed())
+        // Whoever looks on wants to hear everything.
+        Ok(if self.services.watch().is_some() { Level::Trace } else { most_detailed() })
     }
 
     fn write(&mut self, level: Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {

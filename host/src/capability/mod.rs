@@ -15,7 +15,7 @@ mod clock;
 pub(crate) mod cloudwatch_logs;
 mod encoding;
 mod escape;
-mod http;
+pub(crate) mod http;
 pub(crate) mod log;
 mod metrics;
 pub(crate) mod records;
@@ -23,12 +23,14 @@ pub(crate) mod s3;
 mod sequence;
 mod services;
 mod storage;
+mod watch;
 
 pub(crate) use aws::check_environment;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub use services::Services;
+pub(crate) use watch::{Usage, Watch};
 
 /// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.
 ///

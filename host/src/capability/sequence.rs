@@ -19,7 +19,8 @@ impl sequence::Host for Caller {
         to: Resource<Batch>,
         start: u64,
     ) -> wasmtime::Result<Result<u64, HostError>> {
-        self.number(name, to, move |state, output, name, batch| state.assign(output, name, batch, start)).await
+        self.number("assign", name, to, move |state, output, name, batch| state.assign(output, name, batch, start))
+            .await
     }
 
     async fn reassign(
@@ -28,13 +29,15 @@ impl sequence::Host for Caller {
         to: Resource<Batch>,
         taken: u64,
     ) -> wasmtime::Result<Result<u64, HostError>> {
-        self.number(name, to, move |state, output, name, batch| state.reassign(output, name, batch, taken)).await
+        self.number("reassign", name, to, move |state, output, name, batch| state.reassign(output, name, batch, taken))
+            .await
     }
 }
 
 impl Caller {
     async fn number(
         &mut self,
+        function: &'static str,
         name: String,
         batch: Resource<Batch>,
         ask: impl FnOnce(&State, &str, &str, BatchId) -> Result<Flushed<u64>, StateError> + Send + 'static,
@@ -51,7 +54,12 @@ impl Caller {
             Err(refused) => return Ok(Err(refused)),
         };
         let output = self.services.output().clone();
+        let counter = name.clone();
         let number = blocking(move || ask(&state, &output, &name, batch)).await?;
-        Ok(number.map(Flushed::get).map_err(refused))
+        let number = number.map(Flushed::get).map_err(refused);
+        if let (Some(watch), Ok(number)) = (self.services.watch(), &number) {
+            watch.numbered(function, &counter, *number);
+        }
+        Ok(number)
     }
 }

@@ -1,12 +1,14 @@
 //! What the host does for one output.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
+use super::http::{Credentials, Network, WayOut, Wire};
+use super::watch::Watch;
 use super::{cloudwatch_logs, s3};
-use crate::config::{AwsConfig, GrantsConfig};
+use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -15,6 +17,7 @@ use crate::telemetry::Metrics;
 pub struct Services {
     output: Arc<str>,
     work: Option<Work>,
+    watch: OnceLock<Arc<dyn Watch>>,
     grants: RwLock<Arc<GrantsConfig>>,
     /// One bucket an output and not a store: a component that dies and comes back does not get a full bucket each time.
     pub(super) log_bucket: Mutex<Bucket>,
@@ -26,6 +29,7 @@ pub(crate) struct Work {
     pub(crate) state: State,
     pub(crate) metrics: Metrics,
     pub(crate) aws: Arc<Connection>,
+    pub(crate) http: WayOut,
 }
 
 impl Services {
@@ -34,10 +38,18 @@ impl Services {
     /// # Errors
     /// Where the environment has AWS settings that make no sense (a key with a line break in it).
     #[expect(clippy::unused_async, reason = "the door is async, so that settings may be looked up later")]
-    pub async fn new(output: Arc<str>, aws: &AwsConfig, state: State, metrics: Metrics) -> Result<Arc<Self>, String> {
+    pub async fn new(
+        settings: &OutputConfig,
+        config: &Config,
+        state: State,
+        metrics: Metrics,
+    ) -> Result<Arc<Self>, String> {
         check_environment()?;
-        let work = Work { state, metrics, aws: Connection::for_settings(aws) };
-        Ok(Self::with(output, Some(work)))
+        let aws = Connection::for_settings(&settings.aws);
+        let credentials = Credentials::new(config.credentials.clone(), Arc::clone(&aws));
+        let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http);
+        let work = Work { state, metrics, aws, http };
+        Ok(Self::with(settings.name.clone(), Some(work)))
     }
 
     /// For `configure` alone: every call but `log` and `clock` is refused. `wharf validate` needs no disk and no network.
@@ -45,19 +57,43 @@ impl Services {
         Self::with(output, None)
     }
 
-    /// For an output at work over a given connection.
+    /// For an output at work over a given connection to AWS.
     #[cfg(test)]
     pub(crate) fn over(output: Arc<str>, aws: Arc<Connection>, state: State, metrics: Metrics) -> Arc<Self> {
-        Self::with(output, Some(Work { state, metrics, aws }))
+        let wire = Network::new(HttpConfig::default(), Credentials::new(vec![], Arc::clone(&aws)));
+        Self::over_wire(output, aws, wire, state, metrics)
+    }
+
+    /// For an output at work whose HTTP requests leave by `wire`.
+    pub(crate) fn over_wire(
+        output: Arc<str>,
+        aws: Arc<Connection>,
+        wire: Arc<dyn Wire>,
+        state: State,
+        metrics: Metrics,
+    ) -> Arc<Self> {
+        let http = WayOut::new(wire, &HttpConfig::default());
+        Self::with(output, Some(Work { state, metrics, aws, http }))
     }
 
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
         Arc::new(Self {
             output,
             work,
+            watch: OnceLock::new(),
             grants: RwLock::default(),
             log_bucket: Mutex::new(Bucket::full(std::time::Instant::now())),
         })
+    }
+
+    /// From now on somebody looks on. Only the first one does.
+    pub(crate) fn watched_by(&self, watch: Arc<dyn Watch>) {
+        let _ = self.watch.set(watch);
+    }
+
+    /// Whoever looks on while the output works.
+    pub(crate) fn watch(&self) -> Option<&dyn Watch> {
+        self.watch.get().map(AsRef::as_ref)
     }
 
     /// What the output may touch from now on. Nothing before this is called.
@@ -90,7 +126,8 @@ impl Services {
         cloudwatch_logs::grant::check_group(&self.output, &self.grants().cloudwatch_logs, name)
     }
 
-    fn grants(&self) -> Arc<GrantsConfig> {
+    /// What was granted.
+    pub(super) fn grants(&self) -> Arc<GrantsConfig> {
         Arc::clone(&self.grants.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -47,6 +47,12 @@ pub(crate) fn of(node: &Node, pointer: &str, path: &str, sink: &Sink, spans: &mu
     }
 }
 
+/// The node as JSON, for who needs no places afterwards.
+pub(crate) fn value(node: &Node, path: &str, sink: &Sink) -> Option<Json> {
+    let mut places = PluginConfigSpans::new(sink.file().clone(), "", node.at, Hidden::default());
+    of(node, "", path, sink, &mut places)
+}
+
 fn no_number(node: &Node, scalar: &Scalar) -> (String, &'static str) {
     let message = match scalar.meaning {
         Meaning::Int(_) => format!("{} is too large", node.found()),

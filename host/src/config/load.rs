@@ -90,7 +90,8 @@ impl Config {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Fault> {
+/// The text of a file that a person wrote.
+pub(crate) fn text_of(path: &Path) -> Result<String, Fault> {
     let file = path.display().to_string();
     let mut bytes = vec![];
     let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));

@@ -7,13 +7,16 @@
 //! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`], [`outputs`] and [`aws`] say which keys there are.
+//! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
 mod env;
 mod fault;
+mod forward;
 mod from_environment;
 mod hidden;
+mod http;
+mod http_destination;
 mod json;
 mod load;
 mod model;
@@ -22,6 +25,7 @@ mod outputs;
 mod reader;
 mod rest;
 mod schema;
+mod secret;
 mod sources;
 mod spans;
 mod top;
@@ -33,10 +37,20 @@ mod tests;
 
 pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
+pub(crate) use fault::{Sink, nearest};
+pub(crate) use http::credentials as read_credentials;
+pub(crate) use json::value as json_value;
+pub use http_destination::HttpDestination;
 pub use load::Draft;
+pub(crate) use load::text_of;
 pub use model::*;
+pub(crate) use node::{Entry, Meaning, Node, Scalar, Value as NodeValue};
+pub(crate) use outputs::{batch as read_batch, grants as read_grants, plugin_config, retry as read_retry};
+pub(crate) use reader::Section;
 pub use rest::PluginConfigCheck;
 pub use schema::{check_plugin_config, expected_words};
+pub use secret::{Secret, SecretSource};
 pub use spans::{PluginConfigSpans, fault_at_pin, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
+pub(crate) use yaml::read as read_yaml;

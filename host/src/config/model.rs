@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::http_destination::HttpDestination;
+use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
 use crate::plugin::{Pin, PluginSource};
 use crate::queue::WhenFull;
@@ -26,6 +28,10 @@ pub struct Config {
     pub admin: Option<AdminConfig>,
     /// Limits of plugins.
     pub plugins: PluginsConfig,
+    /// How HTTP requests of outputs are sent.
+    pub http: HttpConfig,
+    /// What the host adds to requests that name it, in the file's order.
+    pub credentials: Vec<Credential>,
     /// Sources in the file's order.
     pub sources: Vec<SourceConfig>,
     /// Outputs in the file's order.
@@ -154,8 +160,28 @@ pub enum SourceKind {
     Stdin,
     /// Takes records by HTTP POST.
     Http(HttpSourceConfig),
+    /// Takes records from Fluentd, Fluent Bit and their libraries.
+    Forward(ForwardConfig),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
+}
+
+impl SourceKind {
+    /// The address that it listens on, if it does.
+    #[must_use]
+    pub fn listen(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Http(http) => Some(http.listen),
+            Self::Forward(forward) => forward.listen,
+            Self::Tail(_) | Self::Stdin | Self::Generate(_) => None,
+        }
+    }
+
+    /// Whether its records may have other tags than the source's.
+    #[must_use]
+    pub fn has_tags_of_its_own(&self) -> bool {
+        matches!(self, Self::Forward(ForwardConfig { tag: ForwardTag::Sent { .. }, .. }))
+    }
 }
 
 /// Following files.
@@ -188,6 +214,78 @@ pub struct HttpSourceConfig {
     pub idle_timeout: Duration,
     /// Connections at the same time. Default 1024.
     pub max_connections: usize,
+}
+
+/// Records by the Fluentd forward protocol. It listens on an address, a Unix socket, or both.
+#[derive(Debug, Clone)]
+pub struct ForwardConfig {
+    /// Address.
+    pub listen: Option<SocketAddr>,
+    /// Path of a Unix socket.
+    pub unix_path: Option<PathBuf>,
+    /// Permissions of the Unix socket; none is as the process's mask has it.
+    pub unix_perm: Option<u32>,
+    /// Which tag records have.
+    pub tag: ForwardTag,
+    /// TLS on the address.
+    pub tls: Option<TlsConfig>,
+    /// Who may send; none is everybody.
+    pub security: Option<ForwardSecurity>,
+    /// Whether heartbeats by UDP are answered, on the same port.
+    pub udp_heartbeat: bool,
+    /// The key of records under which their event's metadata is kept; none leaves metadata out. Default `metadata`.
+    pub metadata_key: Option<String>,
+    /// Largest message, also after decompression. Default 64 MiB.
+    pub max_message_bytes: u64,
+    /// How long TLS and authentication may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection may stay open without a message. Default: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
+}
+
+/// Which tag records have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForwardTag {
+    /// The one that was sent, with this before it.
+    Sent {
+        /// May be empty.
+        prefix: String,
+    },
+    /// The source's.
+    OfSource,
+}
+
+/// Who may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardSecurity {
+    /// What both sides know. Empty where only users are asked for.
+    pub shared_key: Secret,
+    /// Users; none is all that know the key.
+    pub users: Vec<ForwardUser>,
+    /// The name that senders are told. Default: the system's.
+    pub self_hostname: String,
+}
+
+/// Somebody who may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardUser {
+    /// Name.
+    pub username: String,
+    /// Password.
+    pub password: Secret,
+}
+
+/// PEM files of a server by TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The certificate, and those between it and its authority.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+    /// Authorities, one of which has to have signed a client's certificate; none asks clients for no certificate.
+    pub client_ca_file: Option<PathBuf>,
 }
 
 /// Records for trials.
@@ -290,6 +388,10 @@ pub struct GrantsConfig {
     pub s3: Vec<S3Grant>,
     /// Log groups.
     pub cloudwatch_logs: Vec<LogGroupGrant>,
+    /// Destinations of HTTP requests.
+    pub http: Vec<HttpDestination>,
+    /// Credentials that HTTP requests may name.
+    pub credentials: Vec<GrantedCredential>,
 }
 
 impl GrantsConfig {
@@ -307,6 +409,90 @@ impl GrantsConfig {
         let granted = |name: &&str| self.cloudwatch_logs.iter().any(|grant| grant.covers(name));
         wanted.iter().map(String::as_str).filter(|name| !granted(name)).collect()
     }
+
+    /// Those of `wanted` that are not granted, destinations of HTTP requests as a plugin writes them; also what is no destination.
+    #[must_use]
+    pub fn missing_http<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
+        let granted = |text: &&str| {
+            HttpDestination::parse(text).is_ok_and(|wanted| self.http.iter().any(|grant| grant.covers_all_of(&wanted)))
+        };
+        wanted.iter().map(String::as_str).filter(|text| !granted(text)).collect()
+    }
+
+    /// Those of `wanted` that are not granted, names of credentials.
+    #[must_use]
+    pub fn missing_credentials<'a>(&self, wanted: &'a [String]) -> Vec<&'a str> {
+        let granted = |name: &&str| self.credentials.iter().any(|grant| *grant.name == **name);
+        wanted.iter().map(String::as_str).filter(|name| !granted(name)).collect()
+    }
+}
+
+/// How the host sends HTTP requests of outputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// URL of the proxy that every request goes by; none is straight to the destination.
+    pub proxy: Option<Secret>,
+    /// Certificates (PEM) of authorities that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Time for a connection, TLS included. Default 10 s.
+    pub connect_timeout: Duration,
+    /// Time for one whole exchange. Default 1 min.
+    pub request_timeout: Duration,
+    /// Requests of one output at the same time. Default 16.
+    pub max_concurrent: usize,
+}
+
+/// What the host adds to requests that name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it may be sent. Never empty.
+    pub to: Vec<HttpDestination>,
+    /// What it is.
+    pub kind: CredentialKind,
+}
+
+/// What a credential is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// `Authorization: Bearer …` (RFC 6750).
+    Bearer {
+        /// The token.
+        token: SecretSource,
+    },
+    /// `Authorization: Basic …` (RFC 7617).
+    Basic {
+        /// Without colon.
+        user: String,
+        /// The password.
+        password: SecretSource,
+    },
+    /// A header of its own.
+    Header {
+        /// In lower case.
+        name: String,
+        /// Its value.
+        value: SecretSource,
+    },
+    /// AWS Signature Version 4, with the output's AWS credentials.
+    SigV4 {
+        /// As the service's signatures name it.
+        service: String,
+        /// None is the output's own.
+        region: Option<String>,
+    },
+}
+
+/// A credential that an output may name. What is secret of it is not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantedCredential {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it may be sent.
+    pub to: Vec<HttpDestination>,
+    /// Headers that it sets, in lower case.
+    pub headers: Vec<String>,
 }
 
 /// A bucket, and the beginning that keys must have.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::aws::Aws;
 use super::json;
 use super::model::{
-    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+    AwsConfig, BatchConfig, Credential, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
 };
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
@@ -48,7 +48,12 @@ pub(crate) struct Components<'a> {
 }
 
 /// Reads every output whose component is known.
-pub(crate) fn read(top: &mut Section<'_>, aws: &Aws, components: Components<'_>) -> Vec<OutputConfig> {
+pub(crate) fn read(
+    top: &mut Section<'_>,
+    aws: &Aws,
+    credentials: &[Credential],
+    components: Components<'_>,
+) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
     top.missing("outputs", help);
     let Some(section) = top.section("outputs") else { return vec![] };
@@ -63,13 +68,19 @@ pub(crate) fn read(top: &mut Section<'_>, aws: &Aws, components: Components<'_>)
         }
         let path = section.path_of(&entry.key);
         if let Some(output) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
-            outputs.extend(one(output, &entry.key, aws, components));
+            outputs.extend(one(output, &entry.key, aws, credentials, components));
         }
     }
     outputs
 }
 
-fn one(mut section: Section<'_>, name: &str, defaults: &Aws, components: Components<'_>) -> Option<OutputConfig> {
+fn one(
+    mut section: Section<'_>,
+    name: &str,
+    defaults: &Aws,
+    credentials: &[Credential],
+    components: Components<'_>,
+) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
     section.missing("match", "say which tags it takes: match: \"*\" for all");
     let plugin = plugin(&mut section);
@@ -81,7 +92,7 @@ fn one(mut section: Section<'_>, name: &str, defaults: &Aws, components: Compone
     let queue = section.section("queue").map(queue).unwrap_or_default();
     let retry = section.section("retry").map(retry).unwrap_or_default();
     let aws = aws(&mut section, defaults);
-    let grants = section.section("grants").map(grants).unwrap_or_default();
+    let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
     let (config, mut config_spans) = plugin_config(&mut section, name);
     let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
@@ -161,7 +172,7 @@ fn matches(section: &mut Section<'_>) -> Option<Vec<String>> {
     Some(globs)
 }
 
-fn batch(mut section: Section<'_>) -> BatchConfig {
+pub(crate) fn batch(mut section: Section<'_>) -> BatchConfig {
     let batch = BatchConfig {
         max_bytes: section.size("max_bytes", 1..=1 << 40),
         max_records: section.count("max_records", 1..=u64::from(u32::MAX)),
@@ -182,7 +193,7 @@ fn queue(mut section: Section<'_>) -> QueueConfig {
     queue
 }
 
-fn retry(mut section: Section<'_>) -> RetryConfig {
+pub(crate) fn retry(mut section: Section<'_>) -> RetryConfig {
     let default = RetryConfig::default();
     let initial = section.duration("initial", MOMENT..=FOREVER);
     let max = section.duration("max", MOMENT..=FOREVER);
@@ -208,11 +219,17 @@ fn retry(mut section: Section<'_>) -> RetryConfig {
     retry
 }
 
-fn grants(mut section: Section<'_>) -> GrantsConfig {
+pub(crate) fn grants(mut section: Section<'_>, known: &[Credential]) -> GrantsConfig {
     let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
     let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
-    section.finish(&[("logs", "did you mean \"cloudwatch_logs\"?")]);
-    GrantsConfig { s3, cloudwatch_logs }
+    let http = super::http::granted(&mut section);
+    let credentials = super::http::granted_credentials(&mut section, known);
+    section.finish(&[
+        ("logs", "did you mean \"cloudwatch_logs\"?"),
+        ("hosts", "did you mean \"http\"?"),
+        ("https", "did you mean \"http\"?"),
+    ]);
+    GrantsConfig { s3, cloudwatch_logs, http, credentials }
 }
 
 /// The grants of one service, a list of maps; one alone may stand for a list of one.
@@ -264,7 +281,7 @@ fn log_group_grant(section: &Section<'_>, path: String, item: &super::node::Node
 }
 
 /// The plugin's `config` as JSON, with the places of all that is in it.
-fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
+pub(crate) fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_json::Value, PluginConfigSpans) {
     let plugin_at = section.place_of("plugin");
     let path = section.path_of("config");
     let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at, section.hidden("plugin"));

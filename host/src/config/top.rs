@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
-use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, SourceKind};
+use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
-use super::{outputs, sources};
+use super::{http, outputs, sources};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
@@ -41,7 +41,10 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
     let plugins = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
     let sources = sources::read(&mut top);
-    let outputs = outputs::read(&mut top, &aws, outputs::Components { folder, dirs: &plugins.dirs });
+    let http = top.section("http").map(http::read).unwrap_or_default();
+    let credentials = http::credentials(&mut top);
+    let components = outputs::Components { folder, dirs: &plugins.dirs };
+    let outputs = outputs::read(&mut top, &aws, &credentials, components);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
@@ -53,6 +56,8 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
         log,
         admin,
         plugins,
+        http,
+        credentials,
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })
@@ -144,18 +149,18 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
         taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
     for source in sources {
-        let SourceKind::Http(http) = &source.config.kind else { continue };
-        let port = taken.entry(http.listen.port()).or_default();
-        let clash = port.iter().find(|(other, _, _)| http.listen.port() != 0 && overlap(*other, http.listen));
+        let Some(listen) = source.config.kind.listen() else { continue };
+        let port = taken.entry(listen.port()).or_default();
+        let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
             let path = format!("sources.{}.listen", source.config.name);
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
-                false => format!("{} is taken: {name} listens on {other}", http.listen),
+                false => format!("{listen} is taken: {name} listens on {other}"),
             };
             top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
         } else {
-            port.push((http.listen, source.listen_is_hidden, format!("source {}", source.config.name)));
+            port.push((listen, source.listen_is_hidden, format!("source {}", source.config.name)));
         }
     }
 }

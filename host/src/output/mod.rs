@@ -6,6 +6,7 @@
 //! only then leaves the queue. Nothing is dead-lettered for a plugin that dies whatever it is given: it is quarantined, and probed.
 
 mod backoff;
+pub(crate) mod decision;
 mod destination;
 mod ending;
 mod poison;
@@ -32,7 +33,7 @@ pub use schedule::Retries;
 pub use status::{LastFailure, OutputStatus, WorkerState};
 
 use ending::Ending;
-use poison::PluginHealth;
+pub(crate) use poison::{PluginHealth, Verdict};
 use schedule::Schedule;
 use status::StatusBoard;
 

@@ -5,21 +5,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::plugin::{Death, Delivery, Failure, FailureKind, Outcome, StartError, Worker, WorkerContext};
+use crate::plugin::{Death, Delivery, Failure, Outcome, StartError, Worker, WorkerContext};
 use crate::record::{Portion, now_ns};
 
+use super::Shared;
+use super::decision::{self, Next, Tried};
 use super::destination::Permit;
-use super::ending::{REJECTED, RETRY_EXPIRED};
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
-use super::{Shared, backoff};
 
 /// Waits between attempts to start a store: 200 ms doubled up to 5 s.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
 const RESTART_LAST: Duration = Duration::from_secs(5);
-/// A batch whose delivery is misconfigured is not tried more often than this: it takes a person to mend it.
-const MISCONFIGURED_WAIT: Duration = Duration::from_secs(10);
 
 /// A store and how many batches it has seen.
 struct Seat {
@@ -160,23 +158,15 @@ async fn failed(
 ) -> Option<Seat> {
     let kind = failure.kind.as_str();
     shared.board.failed(kind, &failure.message);
-    if failure.kind == FailureKind::Rejected {
-        shared.ending.dead(&job.batch, &delivery.portions, REJECTED, &failure.message).await;
-        return seat;
-    }
-    if too_old(&job, shared) {
-        let seat = abandon(seat, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &failure.message)).await;
-        return seat;
-    }
     job.failures = job.failures.saturating_add(1);
-    let mut wait = backoff::wait(&shared.retry, job.failures, ended.random);
-    if failure.kind == FailureKind::Misconfigured {
-        wait = wait.max(MISCONFIGURED_WAIT.min(shared.retry.max));
-    }
-    if let Some(asked) = failure.retry_after {
-        wait = wait.max(asked.min(shared.retry.max));
-    }
+    let wait = match decision::after_failure(failure, tried(&job), &shared.retry, ended.random) {
+        Next::Dead { failure, reason, abandon: gives_up } => {
+            let seat = if gives_up { abandon(seat, &delivery, number, shared).await } else { seat };
+            shared.ending.dead(&job.batch, &delivery.portions, failure, &reason).await;
+            return seat;
+        }
+        Next::Again(wait) => wait,
+    };
     job.why = format!("{kind}: {}", failure.message);
     shared.metrics.retry(&shared.ending.output, kind);
     tracing::warn!(
@@ -206,42 +196,35 @@ async fn died(
     );
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
-    if death.cause.blames_the_batch() {
+    let verdict = death.cause.blames_the_batch().then(|| {
         job.fresh_deaths = job.fresh_deaths.saturating_add(u32::from(fresh));
-        // However old the batch is: that the plugin dies of it says nothing about the destination, and it is soon known whether it is
-        // the batch or the plugin.
-        match shared.health.died(job.fresh_deaths, ended.now) {
-            Verdict::Again => {}
-            Verdict::DeadLetter => {
-                // Each record carries the reason, and frames would be most of the file.
-                let reason = format!("ended {} fresh stores of the plugin: {}", job.fresh_deaths, death.in_short);
+        shared.health.died(job.fresh_deaths, ended.now)
+    });
+    let wait = match decision::after_death(death, verdict, tried(&job), &shared.retry, ended.random) {
+        Next::Dead { failure, reason, abandon: gives_up } => {
+            if gives_up {
                 abandon(None, &delivery, number, shared).await;
-                shared.ending.dead(&job.batch, &delivery.portions, cause, &reason).await;
-                return;
             }
-            Verdict::Hold => tracing::error!(
-                output = %output, digest = shared.plugin.digest(),
-                "the plugin dies of whatever it is given: it is quarantined, its batches are kept, and one is tried every {PROBE_EVERY:?}"
-            ),
+            shared.ending.dead(&job.batch, &delivery.portions, failure, &reason).await;
+            return;
         }
-    } else if too_old(&job, shared) {
-        abandon(None, &delivery, number, shared).await;
-        shared.ending.dead(&job.batch, &delivery.portions, RETRY_EXPIRED, &expired(&job, &death.in_short)).await;
-        return;
+        Next::Again(wait) => wait,
+    };
+    if verdict == Some(Verdict::Hold) {
+        tracing::error!(
+            output = %output, digest = shared.plugin.digest(),
+            "the plugin dies of whatever it is given: it is quarantined, its batches are kept, and one is tried every {PROBE_EVERY:?}"
+        );
     }
     job.why = format!("{cause}: {}", death.message);
     shared.metrics.retry(output, cause);
-    shared.schedule.again_at(ended.now + backoff::wait(&shared.retry, job.failures, ended.random), job);
+    shared.schedule.again_at(ended.now + wait, job);
 }
 
-/// Whether the batch's time is over. It is asked after an attempt, not while the batch waits: a last try at the end of an outage, or after a
-/// start, is worth more than a dead letter on the minute.
-fn too_old(job: &Job, shared: &Shared) -> bool {
-    batch_age(job) >= shared.retry.max_age
-}
-
-fn expired(job: &Job, message: &str) -> String {
-    format!("given up after {} tries in {} s: {message}", job.attempt - 1, batch_age(job).as_secs())
+/// What the decision goes by. The job's attempt is the next one already.
+fn tried(job: &Job) -> Tried {
+    let attempts = job.attempt.saturating_sub(1);
+    Tried { attempts, failures: job.failures, fresh_deaths: job.fresh_deaths, age: batch_age(job) }
 }
 
 fn batch_age(job: &Job) -> Duration {

@@ -21,11 +21,13 @@ pub(super) enum Stopped {
     Panic(String),
 }
 
-/// Prepares a store for a call that may take so much CPU.
-pub(super) fn begin(store: &mut Store<Data>, cpu: Duration) -> Meter {
+/// Prepares a store for a call that may take so much CPU and wall time.
+pub(super) fn begin(store: &mut Store<Data>, cpu: Duration, timeout: Duration) -> Meter {
     let data = store.data_mut();
+    data.caller.deadline = std::time::Instant::now().checked_add(timeout);
     data.cpu_budget = cpu;
     data.over_budget = false;
+    data.calls = 0;
     data.limiter.begin_call();
     data.meter.reset();
     let meter = data.meter.clone();

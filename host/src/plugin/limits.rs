@@ -38,6 +38,11 @@ impl Limiter {
         Self { max_memory, memory: 0, elements: 0, granted: 0, denied: None }
     }
 
+    /// Bytes of all linear memories, which never shrink.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory as u64
+    }
+
     /// The last growth that was refused since the call began.
     pub(super) fn denied(&self) -> Option<Denied> {
         self.denied

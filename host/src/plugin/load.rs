@@ -16,6 +16,7 @@ use super::call::{attempt, begin};
 use super::compatible::{Decoded, Unfit};
 use super::read::{Bytes, read};
 use super::store::{self, Data};
+use super::worker::SETUP_TIMEOUT;
 use super::{
     Descriptor, HostOptions, LoadError, Pin, Plan, PluginSource, StartError, Worker, WorkerContext, answer, compatible,
     death, engine,
@@ -173,8 +174,8 @@ impl Host {
         let services = Services::detached(name.into());
         let log = GuestLog::new(Arc::clone(&services), 0, name.into());
         let mut store = self.store(Caller::new(services, log));
-        let meter = begin(&mut store, self.options.cpu_per_call);
-        let described = attempt(&meter, super::worker::SETUP_TIMEOUT, async {
+        let meter = begin(&mut store, self.options.cpu_per_call, SETUP_TIMEOUT);
+        let described = attempt(&meter, SETUP_TIMEOUT, async {
             let component = pre.instantiate_async(&mut store).await?;
             component.wharf_output_output().call_describe(&mut store).await
         });
@@ -230,7 +231,11 @@ impl fmt::Debug for Plugin {
 /// Everything that a component may import: this host's interfaces, and WASI 0.2 with nothing behind it.
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
     let mut linker = Linker::new(engine);
-    bindings::Plugin::add_to_linker::<Data, HasSelf<Caller>>(&mut linker, |data| &mut data.caller)?;
+    bindings::Plugin::add_to_linker::<Data, HasSelf<Caller>>(&mut linker, |data| {
+        // Asked for once in each call of the host.
+        data.calls += 1;
+        &mut data.caller
+    })?;
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     Ok(linker)
 }

@@ -24,6 +24,8 @@ pub(super) struct Data {
     pub(super) cpu_budget: Duration,
     /// The call was ended because it took more.
     pub(super) over_budget: bool,
+    /// Functions of the host that the running call has called.
+    pub(super) calls: u64,
 }
 
 impl Data {
@@ -35,6 +37,7 @@ impl Data {
             meter: Meter::default(),
             cpu_budget: Duration::ZERO,
             over_budget: false,
+            calls: 0,
         }
     }
 }

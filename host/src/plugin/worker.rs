@@ -13,9 +13,9 @@ use wasmtime::component::Resource;
 use super::call::{Stopped, attempt, begin};
 use super::store::Data;
 use super::{Death, DeathCause, Delivery, HostOptions, Outcome, Plan, StartError, WorkerContext, answer, death};
-use crate::capability::Phase;
 use crate::capability::batch::Batch;
 use crate::capability::bindings::{self, output};
+use crate::capability::{Phase, Usage};
 
 /// Wall time for `describe`, and for instantiating and `configure`: they wait for nothing.
 pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,8 +51,9 @@ impl Worker {
         let WorkerContext { output, worker: number, hostname, config, .. } = context;
         let surroundings =
             output::Context { output: output.to_string(), hostname: hostname.to_string(), worker: number };
-        let meter = begin(&mut store, options.cpu_per_call);
-        let configured = attempt(&meter, SETUP_TIMEOUT.min(options.deliver_timeout), async {
+        let timeout = SETUP_TIMEOUT.min(options.deliver_timeout);
+        let meter = begin(&mut store, options.cpu_per_call, timeout);
+        let configured = attempt(&meter, timeout, async {
             let component = pre.instantiate_async(&mut store).await?;
             let plan = component.wharf_output_output().call_configure(&mut store, &config, &surroundings).await?;
             Ok((component, plan))
@@ -81,7 +82,7 @@ impl Worker {
             Ok(handle) => handle,
             Err(death) => return (Outcome::Died(death), None),
         };
-        let meter = begin(&mut self.store, cpu);
+        let meter = begin(&mut self.store, cpu, timeout);
         let call = self.component.wharf_output_output().call_deliver(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, timeout, call).await;
         match self.end(handle, ended) {
@@ -100,7 +101,7 @@ impl Worker {
     /// Tells the component that the host gives this batch up.
     pub async fn abandon(mut self, delivery: Delivery) -> Option<Self> {
         let handle = self.hand_in(batch(delivery)).ok()?;
-        let meter = begin(&mut self.store, self.options.cpu_per_call);
+        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_abandon(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         match self.end(handle, ended) {
@@ -114,7 +115,7 @@ impl Worker {
 
     /// Lets the component close, and drops the store.
     pub async fn close(mut self) {
-        let meter = begin(&mut self.store, self.options.cpu_per_call);
+        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_close(&mut self.store);
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         self.count_cpu();
@@ -135,6 +136,10 @@ impl Worker {
     /// Takes the batch back, and ends what the call left running.
     fn end<T>(&mut self, batch: u32, ended: Result<T, Stopped>) -> Result<T, Death> {
         self.count_cpu();
+        let data = self.store.data();
+        if let Some(watch) = data.caller.services.watch() {
+            watch.used(Usage { cpu: data.meter.ended(), memory: data.limiter.memory(), calls: data.calls });
+        }
         let data = self.store.data_mut();
         data.caller.uploads.abort_all();
         match ended {

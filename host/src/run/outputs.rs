@@ -195,19 +195,28 @@ fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
         output.grants.missing_log_groups(&plan.log_groups).into_iter().map(|name| {
             (format!("write to log group {name:?}"), format!("cloudwatch_logs: [{{ log_group: {name:?} }}]"))
         });
+    let http = output
+        .grants
+        .missing_http(&plan.http)
+        .into_iter()
+        .map(|destination| (format!("send requests to {destination:?}"), format!("http: [{destination:?}]")));
+    let credentials = output
+        .grants
+        .missing_credentials(&plan.credentials)
+        .into_iter()
+        .map(|name| (format!("use the credential {name:?}"), format!("credentials: [{name:?}]")));
     let fault = |(what, grant): (String, String)| {
-        if let Some(hidden) = output.config_spans.shown_in(&what, None, "write to s3 bucket, keys; log group") {
-            let message = format!(
-                "the plugin wants to write to a bucket or log group that {} names, and has no grant for it",
-                hidden.named()
-            );
-            let help = "if it may, add to the output: grants: { s3: [{ bucket: \"${…}\" }] } or { cloudwatch_logs: [{ log_group: \"${…}\" }] }";
+        let known = "write to s3 bucket, keys; log group; send requests to http https; use the credential";
+        if let Some(hidden) = output.config_spans.shown_in(&what, None, known) {
+            let message =
+                format!("the plugin wants to reach something that {} names, and has no grant for it", hidden.named());
+            let help = "if it may, add to the output: grants: { s3: [{ bucket: \"${…}\" }] }, { cloudwatch_logs: [{ log_group: \"${…}\" }] } or { http: [\"${…}\"] }";
             return fault_at_plugin(output, message, Some(help.into()));
         }
         let message = format!("the plugin wants to {what}, and has no grant for it");
         fault_at_plugin(output, message, Some(format!("if it may, add to the output: grants: {{ {grant} }}")))
     };
-    s3.chain(log_groups).map(fault).collect()
+    s3.chain(log_groups).chain(http).chain(credentials).map(fault).collect()
 }
 
 /// A built-in component is granted what its configuration names; another one needs it in `grants`.
@@ -216,7 +225,11 @@ fn grants(output: &OutputConfig, plan: &Plan) -> GrantsConfig {
         return output.grants.clone();
     }
     let group = |name: &String| LogGroupGrant { log_group: name.clone() };
-    GrantsConfig { s3: plan.s3.clone(), cloudwatch_logs: plan.log_groups.iter().map(group).collect() }
+    GrantsConfig {
+        s3: plan.s3.clone(),
+        cloudwatch_logs: plan.log_groups.iter().map(group).collect(),
+        ..GrantsConfig::default()
+    }
 }
 
 fn hostname() -> Arc<str> {
@@ -240,7 +253,9 @@ pub(super) fn queues(
 #[must_use]
 pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
     let unwanted = |source: &&crate::config::SourceConfig| {
-        !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
+        // Which tags will be sent is not known.
+        !source.kind.has_tags_of_its_own()
+            && !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
     };
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
 }
@@ -284,7 +299,7 @@ pub(super) async fn start(
     let mut destinations = Destinations::default();
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
-        let services = Services::new(output.name.clone(), &output.aws, rooms.state.clone(), metrics.clone()).await?;
+        let services = Services::new(output, config, rooms.state.clone(), metrics.clone()).await?;
         services.grant(grants(output, &checked.plan));
         outputs.push(Output::start(OutputSetup {
             plugin: checked.plugin.clone(),
@@ -313,6 +328,11 @@ fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
         // Which account that is, the credentials say; without a word about them it is the same one for all.
         let account = role_arn.as_deref().or(profile.as_deref()).unwrap_or("default");
         return format!("cloudwatch-logs://{account}@{place}");
+    }
+    if let Some(destination) = plan.http.first() {
+        // Limits of such services are by account or token, and the token is what most outputs have of their own.
+        let credential = plan.credentials.first().map_or("", String::as_str);
+        return format!("{credential}@{destination}");
     }
     format!("output {}", output.name)
 }
@@ -352,7 +372,7 @@ mod tests {
         let own = Config::parse(text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
         let told = |plan: &Plan| ungranted(&own, plan).iter().map(ToString::to_string).collect::<String>();
         let hidden = told(&plan(&["hush-bucket"], &[]));
-        let expected = "wharf.yaml:4:19: outputs.live.plugin: the plugin wants to write to a bucket or log group that the environment variable B names, and has no grant for it\n";
+        let expected = "wharf.yaml:4:19: outputs.live.plugin: the plugin wants to reach something that the environment variable B names, and has no grant for it\n";
         assert!(hidden.starts_with(expected) && !hidden.contains("hush"), "{hidden}");
         assert!(told(&plan(&["b"], &[])).contains("write to s3 bucket \"b\""));
     }

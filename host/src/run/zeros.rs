@@ -14,6 +14,9 @@ pub(super) fn begin(config: &Config, metrics: &Metrics) {
     metrics.source_begins(REPLAY_SOURCE, &[], &[]);
     for output in &config.outputs {
         metrics.output_begins(&output.name, output.workers, &words(output));
+        if !output.grants.http.is_empty() {
+            metrics.http_begins(&output.name);
+        }
     }
     metrics.dropped("", NO_OUTPUT, 0);
 }
@@ -31,7 +34,8 @@ mod tests {
     #[test]
     fn every_counter_of_the_documentation_is_there_before_anything_happens() {
         let text = "sources:\n  files: { type: tail, paths: [/x] }\n  posts: { type: http, listen: \"127.0.0.1:1\" }\n\
-                    outputs:\n  archive: { plugin: s3, match: \"*\", queue: { max_size: 1GB, when_full: drop_oldest } }\n";
+                    outputs:\n  archive: { plugin: s3, match: \"*\", queue: { max_size: 1GB, when_full: drop_oldest } }\n  \
+                    live: { plugin: ./own.wasm, match: \"*\", grants: { http: [\"https://api.example.com\"] } }\n";
         let config = Config::parse(text, "wharf.yaml".as_ref(), &|_| None).unwrap();
         let metrics = Metrics::new();
         begin(&config, &metrics);
@@ -41,6 +45,9 @@ mod tests {
             "wharf_source_accepted_bytes_total{source=\"posts\"} 0".to_owned(),
             "wharf_dropped_records_total{output=\"\",reason=\"no_output\"} 0".to_owned(),
             "wharf_worker_cpu_seconds_total{output=\"archive\",worker=\"0\"} 0.0".to_owned(),
+            "wharf_http_request_bytes_total{output=\"live\"} 0".to_owned(),
+            "wharf_http_response_bytes_total{output=\"live\"} 0".to_owned(),
+            "wharf_http_request_seconds_count{output=\"live\"} 0".to_owned(),
         ];
         // The words that docs/operations.md and docs/sources.md give.
         for (metric, label, words) in [
@@ -59,6 +66,12 @@ mod tests {
             let line = |word| format!("wharf_{metric}_total{{output=\"archive\",{label}=\"{word}\"}} 0");
             wanted.extend(words.split(' ').map(line));
         }
+        let results = "2xx 3xx 4xx 5xx no_answer no_credential refused";
+        wanted.extend(
+            results
+                .split(' ')
+                .map(|result| format!("wharf_http_requests_total{{output=\"live\",result=\"{result}\"}} 0")),
+        );
         for (source, metric, reasons) in [
             ("files", "discarded_records", "line_too_long truncated"),
             ("posts", "discarded_records", "invalid"),

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
@@ -41,6 +43,24 @@ pub struct JournalFigures {
     pub live_bytes: u64,
     /// Whether it takes records.
     pub writable: bool,
+}
+
+/// How an HTTP request ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpExchange {
+    /// One of [`RESULTS`](Self::RESULTS).
+    pub result: &'static str,
+    /// Bytes of its body.
+    pub sent_bytes: u64,
+    /// Bytes of the answer's body.
+    pub received_bytes: u64,
+    /// From the call to its end; none where nothing was tried.
+    pub took: Option<Duration>,
+}
+
+impl HttpExchange {
+    /// What comes of requests: the class of a status, or why there was no answer.
+    pub const RESULTS: [&'static str; 7] = ["2xx", "3xx", "4xx", "5xx", "no_answer", "no_credential", "refused"];
 }
 
 /// All metrics of the process. Cheap to clone.
@@ -84,9 +104,26 @@ struct ByWorkerState {
     state: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputResult {
+    output: String,
+    result: &'static str,
+}
+
 type Count<L> = Family<L, Counter>;
 type Level<L> = Family<L, Gauge<i64, AtomicI64>>;
 type Real<L> = Family<L, Gauge<f64, AtomicU64>>;
+/// Seconds, by output.
+#[derive(Debug, Clone)]
+struct Timing(Family<ByOutput, Histogram, fn() -> Histogram>);
+
+impl Default for Timing {
+    fn default() -> Self {
+        // From an answer out of the same room to one that comes at the last moment.
+        let bounds = || Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
+        Self(Family::new_with_constructor(bounds))
+    }
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -95,6 +132,7 @@ struct Inner {
     accepted_bytes: Count<BySource>,
     discarded: Count<BySourceReason>,
     refused: Count<BySourceReason>,
+    connections: Level<BySource>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -114,6 +152,10 @@ struct Inner {
     journal_disk_bytes: Gauge,
     journal_live_bytes: Gauge,
     journal_writable: Gauge,
+    http_requests: Count<ByOutputResult>,
+    http_request_bytes: Count<ByOutput>,
+    http_response_bytes: Count<ByOutput>,
+    http_seconds: Timing,
     plugin_series: PluginSeries,
 }
 
@@ -143,6 +185,7 @@ impl Metrics {
             "Requests of which a source took nothing, by reason",
             inner.refused.clone(),
         );
+        r.register("source_connections", "Connections that are open to a source", inner.connections.clone());
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
         r.register("delivered_records", "Records confirmed by the destination", inner.delivered_records.clone());
@@ -186,6 +229,14 @@ impl Metrics {
             "1 where the journal takes records, 0 where the disk or a limit is full",
             inner.journal_writable.clone(),
         );
+        r.register(
+            "http_requests",
+            "HTTP requests of an output, by the class of the answer's status or why there was none",
+            inner.http_requests.clone(),
+        );
+        r.register("http_request_bytes", "Bytes of bodies sent by HTTP", inner.http_request_bytes.clone());
+        r.register("http_response_bytes", "Bytes of answers' bodies read by HTTP", inner.http_response_bytes.clone());
+        r.register("http_request_seconds", "Time of HTTP exchanges that were tried", inner.http_seconds.0.clone());
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "The version of Wharf that runs", build);
         registry.register_collector(Box::new(inner.plugin_series.clone()));
@@ -244,6 +295,27 @@ impl Metrics {
             self.worker_cpu(output, worker, 0.0);
         }
     }
+    /// An output that may send HTTP requests is there, the same.
+    pub fn http_begins(&self, output: &str) {
+        for result in HttpExchange::RESULTS {
+            let by = ByOutputResult { output: output.into(), result };
+            self.inner.http_requests.get_or_create(&by).inc_by(0);
+        }
+        let by = ByOutput { output: output.into() };
+        self.inner.http_request_bytes.get_or_create(&by).inc_by(0);
+        self.inner.http_response_bytes.get_or_create(&by).inc_by(0);
+        drop(self.inner.http_seconds.0.get_or_create(&by));
+    }
+    /// An HTTP request came to its end.
+    pub fn http(&self, output: &str, exchange: &HttpExchange) {
+        let by = ByOutputResult { output: output.into(), result: exchange.result };
+        self.inner.http_requests.get_or_create(&by).inc();
+        let Some(took) = exchange.took else { return };
+        let by = ByOutput { output: output.into() };
+        self.inner.http_request_bytes.get_or_create(&by).inc_by(exchange.sent_bytes);
+        self.inner.http_response_bytes.get_or_create(&by).inc_by(exchange.received_bytes);
+        self.inner.http_seconds.0.get_or_create(&by).observe(took.as_secs_f64());
+    }
     /// A source handed records in and they were taken.
     pub fn accepted(&self, source: &str, records: u64, bytes: u64) {
         let by = BySource { source: source.into() };
@@ -259,6 +331,10 @@ impl Metrics {
     pub fn refused(&self, source: &str, reason: &str) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
         self.inner.refused.get_or_create(&by).inc();
+    }
+    /// Connections to a source were opened, or (with a minus) ended.
+    pub fn connections(&self, source: &str, change: i64) {
+        self.inner.connections.get_or_create(&BySource { source: source.into() }).inc_by(change);
     }
     /// Records are on disk for an output.
     pub fn durable(&self, output: &str, records: u64, bytes: u64) {
@@ -350,6 +426,28 @@ mod tests {
             "wharf_retries_total{output=\"archive\",kind=\"throttled\"} 0",
             "wharf_retries_total{output=\"archive\",kind=\"auth\"} 1",
             "wharf_worker_restarts_total{output=\"archive\",reason=\"trap\"} 0",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn http_requests_are_counted_by_how_they_ended_and_what_was_not_tried_takes_no_time() {
+        let metrics = Metrics::new();
+        metrics.http_begins("live");
+        let took = Some(Duration::from_millis(20));
+        metrics.http("live", &HttpExchange { result: "2xx", sent_bytes: 100, received_bytes: 7, took });
+        metrics.http("live", &HttpExchange { result: "refused", sent_bytes: 0, received_bytes: 0, took: None });
+        let text = metrics.render();
+        for line in [
+            "wharf_http_requests_total{output=\"live\",result=\"2xx\"} 1",
+            "wharf_http_requests_total{output=\"live\",result=\"refused\"} 1",
+            "wharf_http_requests_total{output=\"live\",result=\"no_answer\"} 0",
+            "wharf_http_request_bytes_total{output=\"live\"} 100",
+            "wharf_http_response_bytes_total{output=\"live\"} 7",
+            "wharf_http_request_seconds_count{output=\"live\"} 1",
+            "wharf_http_request_seconds_bucket{le=\"0.01\",output=\"live\"} 0",
+            "wharf_http_request_seconds_bucket{le=\"0.025\",output=\"live\"} 1",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
         }

@@ -8,4 +8,4 @@ mod metrics;
 pub mod plugin_series;
 
 pub use logging::{LogError, init_logging};
-pub use metrics::{CONTENT_TYPE, JournalFigures, Metrics, OutputWords};
+pub use metrics::{CONTENT_TYPE, HttpExchange, JournalFigures, Metrics, OutputWords};

@@ -46,22 +46,27 @@ impl Operation {
         Self::ALL.iter().copied().find(|operation| operation.name() == name)
     }
     /// The operation that `X-Amz-Target` names: `Logs_20140328.PutLogEvents`.
-    pub(crate) fn of_target(target: &str) -> Self {
+    #[must_use]
+    pub fn of_target(target: &str) -> Self {
         target.strip_prefix("Logs_20140328.").and_then(Self::of_name).unwrap_or(Self::Other)
     }
 }
 
-/// What a request line says.
+/// What a request line to S3 says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) operation: Operation,
-    pub(crate) bucket: String,
-    pub(crate) key: String,
+pub struct Target {
+    /// What is asked.
+    pub operation: Operation,
+    /// The bucket; empty where there is none.
+    pub bucket: String,
+    /// The key; empty where there is none.
+    pub key: String,
 }
 
 impl Target {
     /// Reads a request line in path style (`/bucket/key?query`).
-    pub(crate) fn of(method: &Method, path: &str, query: &str) -> Self {
+    #[must_use]
+    pub fn of(method: &Method, path: &str, query: &str) -> Self {
         let (bucket, key) = path.trim_start_matches('/').split_once('/').unwrap_or((path.trim_start_matches('/'), ""));
         let has = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
         let operation = match (method.as_str(), key.is_empty()) {

@@ -9,10 +9,12 @@ use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_s3::config::{RequestChecksumCalculation, ResponseChecksumValidation, StalledStreamProtectionConfig};
 use aws_smithy_http_client::tls;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_types::error::display::DisplayErrorContext;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use tokio::sync::OnceCell;
@@ -55,9 +57,28 @@ impl Connection {
         settings: AwsConfig,
         credentials: impl aws_credential_types::provider::ProvideCredentials + 'static,
     ) -> Arc<Self> {
+        Self::over_wire(settings, credentials, http_client())
+    }
+
+    /// A connection of its own for these settings, whose requests pass by `observer` on their way out.
+    pub(crate) async fn observed(
+        settings: &AwsConfig,
+        observer: impl FnOnce(SharedHttpClient) -> SharedHttpClient,
+    ) -> Arc<Self> {
+        let usual = Self::over(settings.clone(), OnceCell::new());
+        let shared = usual.shared().await.to_builder().http_client(observer(http_client())).build();
+        Self::over(settings.clone(), OnceCell::new_with(Some(shared)))
+    }
+
+    /// A connection with given credentials whose requests go to `wire` instead of the network.
+    pub(crate) fn over_wire(
+        settings: AwsConfig,
+        credentials: impl aws_credential_types::provider::ProvideCredentials + 'static,
+        wire: SharedHttpClient,
+    ) -> Arc<Self> {
         let shared = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
-            .http_client(http_client())
+            .http_client(wire)
             .region(Region::new(REGION_OF_OTHERS))
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build();
@@ -95,6 +116,18 @@ impl Connection {
             aws_sdk_cloudwatchlogs::Client::from_conf(config.build())
         };
         self.logs.get_or_init(made).await
+    }
+
+    /// The credentials and the region, for requests that are not the SDK's own.
+    ///
+    /// # Errors
+    /// Where no credentials can be had.
+    pub(crate) async fn credentials(&self) -> Result<(Credentials, Option<String>), String> {
+        let shared = self.shared().await;
+        let provider = shared.credentials_provider().ok_or("there are no AWS credentials")?;
+        let credentials =
+            provider.provide_credentials().await.map_err(|cause| DisplayErrorContext(cause).to_string())?;
+        Ok((credentials, shared.region().map(|region| region.as_ref().to_owned())))
     }
 
     /// What the services' clients have in common: credentials above all, which are looked up once for all of them.

@@ -55,6 +55,20 @@ impl<'a> Section<'a> {
         self.without(char::is_control, key, node, text)
     }
 
+    /// A text that no message shows. What looks like a number is one too.
+    pub(crate) fn secret(&mut self, key: &'static str) -> Option<String> {
+        let node = self.value(key)?;
+        let Value::Scalar(scalar) = &node.value else {
+            self.wrong_type(key, "text", node, None);
+            return None;
+        };
+        if scalar.text.trim().is_empty() {
+            self.fault(key, "is empty", None);
+            return None;
+        }
+        self.without(char::is_control, key, node, &scalar.text)
+    }
+
     /// A text of a certain form.
     pub(crate) fn text_like(
         &mut self,

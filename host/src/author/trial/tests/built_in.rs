@@ -1,0 +1,20 @@
+//! The built-in components pass the tests that lie beside them.
+
+use super::{repository, run, shown};
+
+async fn all_pass(plugin: &str, folder: &str) {
+    let results = run(plugin, vec![repository().join("guest-plugins").join(folder).join("tests")]).await;
+    let bad: Vec<String> =
+        results.iter().filter(|r| !r.is_good()).map(|r| format!("{}: {}", r.name, shown(r))).collect();
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_s3_component_passes_its_tests() {
+    all_pass("s3", "s3").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cloudwatch_logs_component_passes_its_tests() {
+    all_pass("cloudwatch_logs", "cloudwatch-logs").await;
+}

@@ -1,0 +1,294 @@
+//! Reads `http`, `credentials`, and what outputs are granted of HTTP.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+
+use super::fault::nearest;
+use super::http_destination::HttpDestination;
+use super::model::{Credential, CredentialKind, GrantedCredential, HttpConfig};
+use super::node::{Entry, Node, Scalar, Value};
+use super::reader::Section;
+use super::secret::{Secret, SecretSource};
+use super::top::{MOMENT, YEAR};
+
+/// Bytes of a secret's text. Servers take headers of 8 KiB.
+const LONGEST_SECRET: usize = 8 << 10;
+
+/// How the host sends requests.
+pub(crate) fn read(mut section: Section<'_>) -> HttpConfig {
+    let default = HttpConfig::default();
+    let config = HttpConfig {
+        proxy: proxy(&mut section),
+        ca_file: section.text("ca_file").map(PathBuf::from),
+        connect_timeout: section.duration("connect_timeout", MOMENT..=YEAR).unwrap_or(default.connect_timeout),
+        request_timeout: section.duration("request_timeout", MOMENT..=YEAR).unwrap_or(default.request_timeout),
+        max_concurrent: section
+            .count("max_concurrent", 1..=1024)
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(default.max_concurrent),
+    };
+    section.finish(&[
+        ("timeout", "did you mean \"request_timeout\"?"),
+        ("ca_cert", "did you mean \"ca_file\"?"),
+        ("listen", "records by HTTP are a source: sources.NAME: { type: http, listen: … }"),
+        ("no_proxy", "every request goes by the proxy"),
+        ("insecure", "a server's certificate is always checked: name its authority with \"ca_file\""),
+        ("verify", "a server's certificate is always checked: name its authority with \"ca_file\""),
+    ]);
+    config
+}
+
+/// The URL may have a password in it, so it is not shown.
+fn proxy(section: &mut Section<'_>) -> Option<Secret> {
+    let text = section.secret("proxy")?;
+    let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if url.is_none_or(|url| url.path() != "/" || url.query().is_some() || url.fragment().is_some()) {
+        let help =
+            "write it as in http://proxy.example.com:3128, with user:password@ before the host where it wants them";
+        section.fault("proxy", "expected the URL of an HTTP proxy", Some(help.into()));
+        return None;
+    }
+    Some(Secret::new(text))
+}
+
+/// Every credential that could be read.
+pub(crate) fn credentials(top: &mut Section<'_>) -> Vec<Credential> {
+    let Some(section) = top.section("credentials") else { return vec![] };
+    let mut all = vec![];
+    for entry in section.entries() {
+        super::sources::name(&section, &entry.key, entry.key_at, "credential");
+        let path = section.path_of(&entry.key);
+        if let Some(one) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
+            all.extend(credential(one, &entry.key));
+        }
+    }
+    all
+}
+
+#[derive(Clone, Copy)]
+enum Type {
+    Bearer,
+    Basic,
+    Header,
+    SigV4,
+}
+
+fn credential(mut section: Section<'_>, name: &str) -> Option<Credential> {
+    section.missing("type", "write type: bearer, basic, header or sigv4");
+    section.missing("to", "name where it may be sent: to: [https://api.example.com]");
+    let types = [("bearer", Type::Bearer), ("basic", Type::Basic), ("header", Type::Header), ("sigv4", Type::SigV4)];
+    let wanted = section.one_of("type", &types);
+    let to = destinations(&mut section, "to");
+    let Some(wanted) = wanted else {
+        // Which other keys there may be, nobody knows.
+        section.report_missing();
+        return None;
+    };
+    let kind = match wanted {
+        Type::Bearer => secret(&mut section, "token", "token_file").map(|token| CredentialKind::Bearer { token }),
+        Type::Basic => {
+            section.missing("user", "name the user");
+            let user = section.text_like(
+                "user",
+                "a user name",
+                |user| !user.contains(':'),
+                "a user name has no colon (RFC 7617)",
+            );
+            let password = secret(&mut section, "password", "password_file");
+            user.zip(password).map(|(user, password)| CredentialKind::Basic { user, password })
+        }
+        Type::Header => {
+            section.missing("name", "name the header, for example name: x-api-key");
+            let help =
+                "write it as in x-api-key; host, content-length, connection, proxy-… and the like are Wharf's own";
+            let header = section.text_like("name", "the name of a header", is_free_header, help);
+            let value = secret(&mut section, "value", "value_file");
+            header.zip(value).map(|(header, value)| CredentialKind::Header { name: header.to_ascii_lowercase(), value })
+        }
+        Type::SigV4 => {
+            section.missing("service", "name the service as its signatures have it, for example service: es");
+            let word = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+            let service = section.text_like(
+                "service",
+                "the name of a service",
+                word,
+                "write it as AWS does, for example aps, es or execute-api",
+            );
+            let region = section.text_like("region", "a region", word, "write it as AWS does, for example us-east-1");
+            service.map(|service| CredentialKind::SigV4 { service, region })
+        }
+    };
+    section.finish(&[
+        ("username", "did you mean \"user\"?"),
+        ("header", "did you mean \"name\"?"),
+        ("key", "did you mean \"value\"?"),
+        ("file", "write token_file, password_file or value_file"),
+        ("access_key_id", "requests are signed with the output's AWS credentials: see \"aws\""),
+        ("secret_access_key", "requests are signed with the output's AWS credentials: see \"aws\""),
+        ("destinations", "did you mean \"to\"?"),
+        ("hosts", "did you mean \"to\"?"),
+    ]);
+    Some(Credential { name: name.into(), to: to?, kind: kind? })
+}
+
+fn is_free_header(name: &str) -> bool {
+    http::HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !crate::capability::http::is_of_the_host(&name))
+}
+
+/// A secret under `key`, or in the file that `file_key` names: one of both.
+fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) -> Option<SecretSource> {
+    let given = section.secret(key);
+    let file = section.text(file_key);
+    match (section.has(key), section.has(file_key)) {
+        (true, true) => {
+            section.fault(file_key, format!("is there beside {key:?}, and only one of both can be"), None);
+            return None;
+        }
+        (false, false) => section.missing(key, &format!("write {key}: ${{VARIABLE}}, or {file_key}: a path")),
+        _ => {}
+    }
+    if given.as_ref().is_some_and(|text| text.len() > LONGEST_SECRET) {
+        section.fault(key, format!("is longer than {LONGEST_SECRET} bytes, which no server takes"), None);
+        return None;
+    }
+    given.map(|text| SecretSource::Given(Secret::new(text))).or(file.map(|path| SecretSource::File(path.into())))
+}
+
+/// A list of destinations, not empty; one alone may stand for a list of one.
+fn destinations(section: &mut Section<'_>, key: &'static str) -> Option<Vec<HttpDestination>> {
+    let path = section.path_of(key);
+    let Entry { value: node, .. } = section.entry(key)?;
+    let items: &[Node] = match &node.value {
+        Value::List(list) => list,
+        Value::Scalar(_) => std::slice::from_ref(node),
+        Value::Faulty => return None,
+        Value::Map(_) => {
+            section.sink().add(node.at, &path, format!("expected a list of destinations, found {}", node.found()));
+            return None;
+        }
+    };
+    if items.is_empty() {
+        section.sink().add_with_help(
+            node.at,
+            &path,
+            "is empty",
+            "name where it may be sent, for example https://api.example.com",
+        );
+        return None;
+    }
+    items.iter().enumerate().map(|(n, item)| destination(section, &format!("{path}[{n}]"), item)).collect()
+}
+
+/// One destination, a text.
+fn destination(section: &Section<'_>, path: &str, item: &Node) -> Option<HttpDestination> {
+    let reason = match &item.value {
+        Value::Scalar(Scalar { text, .. }) if !item.is_empty() => match HttpDestination::parse(text) {
+            Ok(destination) => return Some(destination),
+            Err(reason) => reason,
+        },
+        Value::Faulty => return None,
+        _ => "write it as in https://api.example.com".into(),
+    };
+    // What was written may have a password in it.
+    section.sink().add_with_help(item.at, path, "expected a destination", reason);
+    None
+}
+
+/// What an output may send requests to: texts, or maps with addresses.
+pub(crate) fn granted(section: &mut Section<'_>) -> Vec<HttpDestination> {
+    let path = section.path_of("http");
+    let Some(Entry { value: node, .. }) = section.entry("http") else { return vec![] };
+    let items: &[Node] = match &node.value {
+        Value::List(list) => list,
+        _ => std::slice::from_ref(node),
+    };
+    let one = |(n, item): (usize, &Node)| {
+        let path = format!("{path}[{n}]");
+        match &item.value {
+            Value::Map(_) => with_addresses(section, path, item),
+            _ => destination(section, &path, item),
+        }
+    };
+    items.iter().enumerate().filter_map(one).collect()
+}
+
+fn with_addresses(section: &Section<'_>, path: String, item: &Node) -> Option<HttpDestination> {
+    let mut grant = Section::of(section.sink(), path.clone(), item.at, item)?;
+    grant.missing("to", "name where requests may go, for example to: https://logs.internal");
+    let to = grant.entry("to").and_then(|to| destination(section, &format!("{path}.to"), &to.value));
+    let addresses: Option<Vec<IpNet>> = match grant.texts("addresses") {
+        None => Some(vec![]),
+        Some(texts) => texts.iter().map(|text| net(text)).collect(),
+    };
+    if addresses.is_none() {
+        let help = "write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5";
+        grant.fault("addresses", "has something in it that is no address and no block of addresses", Some(help.into()));
+    }
+    grant.finish(&[
+        ("host", "did you mean \"to\"?"),
+        ("url", "did you mean \"to\"?"),
+        ("address", "did you mean \"addresses\"?"),
+    ]);
+    Some(to?.with_addresses(addresses?))
+}
+
+fn net(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
+}
+
+/// The credentials that an output may name. `None` of them is known where `credentials` could not be read.
+pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &[Credential]) -> Vec<GrantedCredential> {
+    let names = section.texts("credentials").unwrap_or_default();
+    let all: Vec<&str> = known.iter().map(|credential| &*credential.name).collect();
+    let one = |name: &String| {
+        let found = known.iter().find(|credential| *credential.name == **name);
+        if found.is_none() && !section.is_hidden("credentials") {
+            let guess = nearest(name, &all).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+            section.fault(
+                "credentials",
+                format!("there is no credential {name:?}{guess}"),
+                Some("define it under \"credentials\" at the top level".into()),
+            );
+        } else if found.is_none() {
+            section.fault(
+                "credentials",
+                format!("there is no credential as {} names", section.found("credentials")),
+                None,
+            );
+        }
+        found.map(Credential::granted)
+    };
+    names.iter().filter_map(one).collect()
+}
+
+impl Credential {
+    /// What an output that may use it knows of it.
+    #[must_use]
+    pub fn granted(&self) -> GrantedCredential {
+        let headers = match &self.kind {
+            CredentialKind::Bearer { .. } | CredentialKind::Basic { .. } => vec!["authorization".to_owned()],
+            CredentialKind::Header { name, .. } => vec![name.clone()],
+            CredentialKind::SigV4 { .. } => {
+                ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"]
+                    .map(str::to_owned)
+                    .to_vec()
+            }
+        };
+        GrantedCredential { name: self.name.clone(), to: self.to.clone(), headers }
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            proxy: None,
+            ca_file: None,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(60),
+            max_concurrent: 16,
+        }
+    }
+}
