@@ -49,15 +49,10 @@ mod tests {
     fn the_bindings_have_a_header_a_source_and_the_types() {
         let files = files().unwrap();
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, [
-            "wharf.c",
-            "wharf.h",
-            TYPE_OBJECT,
-            "wharf_json.c",
-            "wharf_json.h",
-            "wharf_plugin.c",
-            "wharf_plugin.h"
-        ]);
+        assert_eq!(
+            names,
+            ["wharf.c", "wharf.h", TYPE_OBJECT, "wharf_json.c", "wharf_json.h", "wharf_plugin.c", "wharf_plugin.h"]
+        );
         let header = String::from_utf8(files[1].1.clone()).unwrap();
         // What the WIT package exports, and what it offers, as wit-bindgen names them.
         for declared in ["exports_wharf_output_output_deliver", "wharf_output_http_send", "wharf_string_t"] {
@@ -73,11 +68,57 @@ mod tests {
         let program = compiled(folder.path());
         let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
         let mut texts: Vec<String> = [
-            "null", "true", "false", "0", "-0", "12", "-1.5e+3", "1E2", "0.1", "4294967296", "[]", "{}", " [ 1 , 2 ] ",
-            r#"{"a":1,"b":{"c":[true,null,""]}}"#, r#""\u0000 \u00e9 \u20AC \uD83D\uDE00""#, r#""\"\\\/\b\f\n\r\t""#, "\"é€😀\"",
+            "null",
+            "true",
+            "false",
+            "0",
+            "-0",
+            "12",
+            "-1.5e+3",
+            "1E2",
+            "0.1",
+            "4294967296",
+            "[]",
+            "{}",
+            " [ 1 , 2 ] ",
+            r#"{"a":1,"b":{"c":[true,null,""]}}"#,
+            r#""\u0000 \u00e9 \u20AC \uD83D\uDE00""#,
+            r#""\"\\\/\b\f\n\r\t""#,
+            "\"é€😀\"",
             // None of these is JSON.
-            "", " ", "nul", "nulll", "01", "1.", ".5", "1e", "-", "+1", "--1", "[1,]", "[,1]", "[1 2]", "[", "]", "{", "{\"a\"}", "{\"a\":}",
-            "{\"a\":1,}", "{a:1}", "\"", "\"\\", "\"\\\"", "\"\\u12\"", "\"\\u12", "\"\\x\"", "\"\n\"", "\"\t\"", "1 2", "NaN", "'a'", "\u{feff}1",
+            "",
+            " ",
+            "nul",
+            "nulll",
+            "01",
+            "1.",
+            ".5",
+            "1e",
+            "-",
+            "+1",
+            "--1",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "[",
+            "]",
+            "{",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "\"",
+            "\"\\",
+            "\"\\\"",
+            "\"\\u12\"",
+            "\"\\u12",
+            "\"\\x\"",
+            "\"\n\"",
+            "\"\t\"",
+            "1 2",
+            "NaN",
+            "'a'",
+            "\u{feff}1",
         ]
         .map(str::to_owned)
         .into();
