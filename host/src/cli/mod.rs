@@ -60,7 +60,7 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
-    /// For authors of plugins: make one, build it, test it
+    /// For authors of plugins: make one, build it, test it; and what a component is
     Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
