@@ -168,6 +168,7 @@ mod tests {
             "wharf dead-letter replay --data-dir /d --all",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
             "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
+            "wharf dead-letter export -c a.yaml --output archive --batch 00112233445566778899aabbccddeeff --to tests",
             "wharf plugin run my.wasm lines.txt --config {} --grant http=https://h --grant all --aws-endpoint http://h",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {

@@ -13,6 +13,7 @@
 mod case;
 mod compare;
 mod drive;
+mod export;
 mod once;
 mod project;
 mod suite;
@@ -24,6 +25,7 @@ mod yaml;
 mod tests;
 
 pub use compare::Difference;
+pub use export::{Export, ExportError, export};
 pub use once::{Grant, Once, OnceError, Ran, is_json, once};
 pub use project::{Project, ProjectError};
 pub use suite::{BatchUsage, Options, Outcome, Suite, SuiteError, TestResult, Unlike};

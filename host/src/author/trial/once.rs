@@ -7,7 +7,8 @@ use super::case::{Case, Form, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
-    AwsConfig, Credential, HttpDestination, Faults, GrantedCredential, GrantsConfig, LogGroupGrant, PluginsConfig, S3Grant,
+    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, LogGroupGrant, PluginsConfig,
+    S3Grant,
 };
 use crate::plugin::{HostOptions, LoadError, PluginHost, PluginSource};
 use crate::record::now_ns;

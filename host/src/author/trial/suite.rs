@@ -29,6 +29,8 @@ pub struct Options {
     pub update: bool,
     /// Tests at a time.
     pub jobs: usize,
+    /// Where the compiled component is kept; none is a place that goes with the suite.
+    pub cache: Option<PathBuf>,
 }
 
 /// Why no test could be run.
@@ -134,7 +136,12 @@ impl Suite {
     /// See [`SuiteError`].
     pub async fn open(options: Options) -> Result<Self, SuiteError> {
         let files = find(&options.tests, options.filter.as_deref())?;
-        let cache = tempfile::tempdir().map_err(|cause| SuiteError::Host(format!("no temporary folder: {cause}")))?;
+        let cache = match &options.cache {
+            Some(folder) => CacheFolder::Kept(folder.clone()),
+            None => CacheFolder::Own(
+                tempfile::tempdir().map_err(|cause| SuiteError::Host(format!("no temporary folder: {cause}")))?,
+            ),
+        };
         let engines = Engines { source: options.plugin.clone(), cache, made: Mutex::default() };
         engines.plugin(Limits::default()).await?;
         Ok(Self { options, files, engines: Arc::new(engines) })
@@ -184,8 +191,23 @@ impl Suite {
 #[derive(Debug)]
 struct Engines {
     source: PluginSource,
-    cache: TempDir,
+    cache: CacheFolder,
     made: Mutex<HashMap<Limits, (HostOptions, Plugin)>>,
+}
+
+#[derive(Debug)]
+enum CacheFolder {
+    Own(TempDir),
+    Kept(PathBuf),
+}
+
+impl CacheFolder {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Own(folder) => folder.path(),
+            Self::Kept(folder) => folder,
+        }
+    }
 }
 
 impl Engines {

@@ -54,6 +54,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
         filter: args.filter.clone(),
         update: args.update,
         jobs,
+        cache: None,
     };
     let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

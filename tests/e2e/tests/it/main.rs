@@ -19,6 +19,7 @@ mod logs_order;
 mod logs_records;
 mod logs_rejected;
 mod logs_support;
+mod plugin_trial;
 mod power_cut;
 mod restart;
 mod service_faults;
