@@ -153,6 +153,12 @@ impl Suite {
         self.files.len()
     }
 
+    /// Letters of the longest name, for columns.
+    #[must_use]
+    pub fn widest_name(&self) -> usize {
+        self.files.iter().map(|file| name_of(file).chars().count()).max().unwrap_or(0)
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -231,7 +237,7 @@ impl Engines {
 }
 
 async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name_of(path);
     let ended = |description, outcome, usage| TestResult { name: name.clone(), description, outcome, usage };
     let case = match Case::load(path) {
         Ok(case) => case,
@@ -334,10 +340,7 @@ fn find(tests: &[PathBuf], filter: Option<&str>) -> Result<Vec<PathBuf>, SuiteEr
     files.sort();
     files.dedup();
     let found = files.len();
-    let wanted = |file: &PathBuf| {
-        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        filter.is_none_or(|filter| name.contains(filter))
-    };
+    let wanted = |file: &PathBuf| filter.is_none_or(|filter| name_of(file).contains(filter));
     files.retain(wanted);
     if files.is_empty() {
         let places: Vec<String> = tests.iter().map(|path| path.display().to_string()).collect();
@@ -352,6 +355,11 @@ fn find(tests: &[PathBuf], filter: Option<&str>) -> Result<Vec<PathBuf>, SuiteEr
         }));
     }
     Ok(files)
+}
+
+/// A test's name: its file's, without the ending.
+fn name_of(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn is_test(path: &Path) -> bool {
