@@ -20,3 +20,4 @@ pub mod run;
 pub mod source;
 pub mod state;
 pub mod telemetry;
+pub mod tls;

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod demo;
+mod docs;
 mod setup;
 mod test;
 
@@ -33,6 +34,8 @@ enum Task {
     BuildPlugins,
     /// Measures throughput, CPU and memory
     Bench(bench::Options),
+    /// Writes docs/plugins/reference.md anew from the files in wit/
+    Docs,
     /// What CI runs: formatting, lints, and the tests
     Ci,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::everything(),
         Task::BuildPlugins => build::plugins(),
         Task::Bench(options) => bench::run(&options),
+        Task::Docs => docs::write(),
         Task::Ci => ci(),
     };
     match done {

@@ -25,7 +25,7 @@ mod world;
 #[cfg(test)]
 mod fake;
 
-use wharf_plugin::{Batch, ConfigFault, Context, Failure, Output, Plan, Report, schema};
+use wharf_plugin::{Batch, Context, Failure, Faults, Output, Plan, Report};
 
 use config::Config;
 use deliver::Worker;
@@ -41,15 +41,10 @@ pub struct CloudWatchLogs {
 }
 
 impl Output for CloudWatchLogs {
-    const NAME: &'static str = "cloudwatch_logs";
-    const ELSEWHERE: &'static [(&'static str, &'static str)] = names::ELSEWHERE;
     type Config = Config;
+    const ELSEWHERE: &'static [(&'static str, &'static str)] = names::ELSEWHERE;
 
-    fn schema() -> serde_json::Value {
-        schema::of::<Config>()
-    }
-
-    fn configure(config: Config, context: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
+    fn configure(config: Config, context: &Context) -> Result<(Self, Plan), Faults> {
         let (settings, plan) = Settings::new(config)?;
         Ok((Self { worker: Worker::new(settings), number: context.worker.to_string() }, plan))
     }
@@ -59,4 +54,4 @@ impl Output for CloudWatchLogs {
     }
 }
 
-wharf_plugin::export!(CloudWatchLogs);
+wharf_plugin::export!(CloudWatchLogs, name = "cloudwatch_logs");

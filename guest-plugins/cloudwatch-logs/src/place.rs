@@ -96,7 +96,7 @@ impl Places {
                     makes += 1;
                     if known {
                         world.count_all("streams_vanished", 1, &[]);
-                        info!("a log stream or its group was deleted while in use: it is made again"; place = place);
+                        info!("a log stream or its group was deleted while in use: it is made again", place = place);
                     }
                     let new = self.make_stream(world, place)?;
                     self.unknown_are_new = new && !known;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use wharf_plugin::cloudwatch_logs::Entity;
 use wharf_plugin::units::Time;
-use wharf_plugin::{ConfigFault, Faults, Plan};
+use wharf_plugin::{Faults, Plan};
 
 use crate::config::{Config, EntityConfig};
 use crate::naming::{MAX_NAME, Names, Naming, RESERVED, Rules};
@@ -89,7 +89,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn new(config: Config) -> Result<(Self, Plan), Vec<ConfigFault>> {
+    pub fn new(config: Config) -> Result<(Self, Plan), Faults> {
         let mut faults = Faults::default();
         let it = &mut faults;
         let names = Names::new(group_naming(&config, it), stream_naming(&config, it));
@@ -112,9 +112,7 @@ impl Settings {
             it.add("stream_cache_size", format!("{cache_size}: write a number from 1 to {MAX_CACHE_SIZE}"));
         }
 
-        if !faults.is_empty() {
-            return Err(faults.into_all());
-        }
+        faults.finish()?;
         let plan = Plan {
             partition_by: names.keys().to_vec(),
             in_order: config.unordered != Some(true),

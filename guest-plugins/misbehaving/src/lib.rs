@@ -5,15 +5,13 @@
 
 use std::hint::black_box;
 
-use wharf_plugin::log::Level;
-use wharf_plugin::{
-    Batch, ConfigFault, Context, Encoding, Failure, FailureKind, Output, Plan, Report, log, metrics, records, s3,
-    schema, sequence, storage,
-};
+use std::time::Duration;
+
+use wharf_plugin::prelude::*;
+use wharf_plugin::{ConfigFault, metrics, records, s3, sequence, storage};
 
 /// What to do wrong.
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Config {
     /// What `configure` does: `trap`, `spin`, `refuse`, `ask` (for what is not allowed there), or nothing bad.
     #[serde(default)]
@@ -26,18 +24,15 @@ pub struct Misbehaving {
 }
 
 impl Output for Misbehaving {
-    const NAME: &'static str = "misbehaving";
     type Config = Config;
 
-    fn schema() -> serde_json::Value {
-        schema::of::<Config>()
-    }
-
-    fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
+    fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Faults> {
         match config.configure.as_str() {
             "trap" => trap("configure"),
             "spin" => spin(),
-            "refuse" => return Err(vec![ConfigFault::of("a", "is wrong"), ConfigFault::of("b", "is wrong too")]),
+            "refuse" => {
+                return Err(vec![ConfigFault::of("a", "is wrong"), ConfigFault::of("b", "is wrong too")].into());
+            }
             "ask" => {
                 let answers = [
                     storage::get("k").err().map(|error| error.to_string()),
@@ -45,11 +40,12 @@ impl Output for Misbehaving {
                     s3::head_object("bucket", "key", None).err().map(|error| error.to_string()),
                     (!records::is_open(&"0".repeat(32))).then(|| "is_open says no".to_owned()),
                 ];
-                return Err(answers.into_iter().flatten().map(|text| ConfigFault::of("ask", text)).collect());
+                let faults: Vec<_> = answers.into_iter().flatten().map(|text| ConfigFault::of("ask", text)).collect();
+                return Err(faults.into());
             }
             _ => {}
         }
-        Ok((Self { hoard: Vec::new() }, Plan { s3: vec![s3::Scope::new("bucket", "logs/")], ..Plan::default() }))
+        Ok((Self { hoard: Vec::new() }, Plan::default().with_s3("bucket", "logs/")))
     }
 
     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
@@ -84,26 +80,24 @@ impl Output for Misbehaving {
                 let reason = "x".repeat(1 << 20);
                 let mut report = Report::all_delivered();
                 for record in 0..20 {
-                    report.reject(record, &format!("{record}{reason}"));
+                    report.reject(record, format!("{record}{reason}"));
                 }
                 Ok(report)
             }
-            "throttled" => {
-                Err(Failure { kind: FailureKind::Throttled, message: "slow down".into(), retry_after_ms: Some(1500) })
-            }
+            "throttled" => Err(Failure::throttled("slow down").retry_after(Duration::from_millis(1500))),
             "transient" => Err(Failure::transient("reset")),
-            "auth" => Err(Failure::new(FailureKind::Auth, "expired")),
+            "auth" => Err(Failure::auth("expired")),
             "misconfigured" => Err(Failure::misconfigured("no such bucket")),
             "rejected" => Err(Failure::rejected("x".repeat(10_000))),
             "hoard" => loop {
-                let mut encoder = batch.encode(&Encoding::text())?;
-                if let Some(body) = encoder.next(64 << 10)? {
+                let mut pieces = batch.encode(&Encoding::text()).pieces()?;
+                if let Some(body) = pieces.next(64 << 10)? {
                     self.hoard.push(body);
                 }
             },
             "flood_log" => {
                 for n in 0..2000 {
-                    log::write(Level::Error, &format!("line {n}"), &[]);
+                    error!("line {n}");
                 }
                 Ok(Report::all_delivered())
             }
@@ -119,8 +113,9 @@ impl Output for Misbehaving {
             "read" => read(batch),
             "partition" => Err(Failure::transient(format!("{:?}", batch.partition()))),
             "take" => {
-                let mut records = batch.records();
-                while records.next()?.is_some() {}
+                for record in batch.records() {
+                    record?;
+                }
                 Ok(Report::all_delivered())
             }
             "fail_first" if batch.attempt() > 1 => Ok(Report::all_delivered()),
@@ -167,21 +162,22 @@ fn recurse(depth: u64) -> u64 {
 }
 
 fn put(batch: &Batch, bucket: &str, key: &str) -> Result<Report, Failure> {
-    let mut encoder = batch.encode(&Encoding::text())?;
-    if let Some(body) = encoder.next(1 << 20)? {
-        s3::put_object(bucket, key, &body, &s3::Attributes::default(), true)?;
-    }
+    let body = batch.encode(&Encoding::text()).body()?;
+    s3::put_object(bucket, key, &body, &s3::Attributes::default(), true)?;
     Ok(Report::all_delivered())
 }
 
 /// Says what it read, for the test to compare.
 fn read(batch: &Batch) -> Result<Report, Failure> {
     let mut seen = format!("{} records, {} bytes, attempt {}:", batch.count(), batch.size(), batch.attempt());
-    let mut records = batch.records();
-    while let Some(record) = records.next()? {
-        seen.push_str(&format!(" {}={}", record.time, String::from_utf8_lossy(record.body)));
+    for record in batch.records() {
+        let record = record?;
+        seen.push_str(&format!(" {}={}", record.time(), record.text()));
+        if record.tag() != batch.tag() {
+            seen.push_str(&format!(" of {}", record.tag()));
+        }
     }
     Err(Failure::transient(seen))
 }
 
-wharf_plugin::export!(Misbehaving);
+wharf_plugin::export!(Misbehaving, name = "misbehaving");

@@ -59,7 +59,7 @@ pub fn deliver<W: World>(world: &W, settings: &Settings) -> Result<Report, Failu
         match step {
             Step::Ended(End::Written) => {
                 metrics::add("objects_written", 1, &[]);
-                debug!("object written"; key = name.key, batch = world.facts().id, records = world.count());
+                debug!("object written", key = name.key, batch = world.facts().id, records = world.count());
                 return report(world, settings, &mut pieces);
             }
             Step::Ended(End::Taken) => {
@@ -103,7 +103,11 @@ fn another_name<W: World>(world: &W, settings: &Settings, taken: &Name) -> Resul
             Ok(Whose::Ours | Whose::Nobody) | Err(_) => break,
         }
     }
-    warn!("a key was taken by another object: the batch goes to the next free number"; taken = taken.key, key = name.key);
+    warn!(
+        "a key was taken by another object: the batch goes to the next free number",
+        taken = taken.key,
+        key = name.key
+    );
     Ok(name)
 }
 

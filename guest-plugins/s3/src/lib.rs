@@ -25,7 +25,7 @@ mod world;
 #[cfg(test)]
 mod fake;
 
-use wharf_plugin::{Batch, ConfigFault, Context, Failure, Output, Plan, Report, schema};
+use wharf_plugin::{Batch, Context, Failure, Faults, Output, Plan, Report};
 
 use config::Config;
 use settings::Settings;
@@ -39,16 +39,11 @@ pub struct S3 {
 }
 
 impl Output for S3 {
-    const NAME: &'static str = "s3";
+    type Config = Config;
     const ALIASES: &'static [(&'static str, &'static str)] = names::ALIASES;
     const ELSEWHERE: &'static [(&'static str, &'static str)] = names::ELSEWHERE;
-    type Config = Config;
 
-    fn schema() -> serde_json::Value {
-        schema::of::<Config>()
-    }
-
-    fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
+    fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Faults> {
         let (settings, plan) = Settings::new(config)?;
         Ok((Self { settings, swept: false }, plan))
     }
@@ -67,4 +62,4 @@ impl Output for S3 {
     }
 }
 
-wharf_plugin::export!(S3);
+wharf_plugin::export!(S3, name = "s3");

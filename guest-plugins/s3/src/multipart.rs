@@ -66,7 +66,7 @@ impl<W: World> Multipart<'_, W> {
     fn run(&self, parts: &mut Parts<W::Body, W::Pieces>) -> Result<Step, Failure> {
         let upload = match ledger::read(self.world, self.key)? {
             Known::Upload(upload) => {
-                debug!("going on with a multipart upload"; key = self.key, parts_there = upload.parts.len());
+                debug!("going on with a multipart upload", key = self.key, parts_there = upload.parts.len());
                 // The record for the sweep may be missing after a crash.
                 ledger::using(self.world, self.target, self.key, &upload.id)?;
                 upload
@@ -87,7 +87,11 @@ impl<W: World> Multipart<'_, W> {
             Err(Stop::S3(error)) => Err(self.failed("sending a part of", error)),
             Err(Stop::Other(failure)) => Err(failure.doing(format!("sending a part of {}", self.place()))),
             Err(Stop::OtherBytes(number)) => {
-                warn!("other bytes are on record for a part of this upload: starting it anew"; key = self.key, part = number);
+                warn!(
+                    "other bytes are on record for a part of this upload: starting it anew",
+                    key = self.key,
+                    part = number
+                );
                 self.give_up(&upload.id)?;
                 Ok(Step::Anew)
             }
@@ -109,7 +113,7 @@ impl<W: World> Multipart<'_, W> {
             Ok(Whose::Foreign) => Ok(Some(End::Taken)),
             Ok(Whose::Nobody) => Ok(None),
             Err(error) if self.target.conditional => {
-                debug!("S3 does not tell whether the key is free: {}", error; key = self.key);
+                debug!("S3 does not tell whether the key is free: {}", error, key = self.key);
                 Ok(None)
             }
             Err(error) => Err(self.failed("asking whether there already is", error)),
@@ -124,7 +128,7 @@ impl<W: World> Multipart<'_, W> {
                     self.abort(&stranger.upload_id);
                 }
             }
-            Err(error) => debug!("S3 does not list unfinished uploads: {}", error; key = self.key),
+            Err(error) => debug!("S3 does not list unfinished uploads: {}", error, key = self.key),
         }
     }
 
@@ -247,10 +251,10 @@ impl<W: World> Multipart<'_, W> {
         match aborted {
             Ok(()) => {
                 if let Err(error) = ledger::ended(self.world, id) {
-                    debug!("the record of an aborted upload stays: {}", error; key = self.key);
+                    debug!("the record of an aborted upload stays: {}", error, key = self.key);
                 }
             }
-            Err(error) => warn!("an unfinished upload could not be aborted: {}", error; key = self.key, upload_id = id),
+            Err(error) => warn!("an unfinished upload could not be aborted: {}", error, key = self.key, upload_id = id),
         }
     }
 }

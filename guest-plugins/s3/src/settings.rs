@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use wharf_plugin::units::Size;
-use wharf_plugin::{ConfigFault, Encoding, Faults, PartitionKey, Plan, s3};
+use wharf_plugin::{Encoding, Faults, PartitionKey, Plan, s3};
 
 use crate::config::{Config, NameOrFalse};
 use crate::names;
@@ -70,7 +70,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn new(config: Config) -> Result<(Self, Plan), Vec<ConfigFault>> {
+    pub fn new(config: Config) -> Result<(Self, Plan), Faults> {
         let mut faults = Faults::default();
         let it = &mut faults;
         let key = key(&config, it);
@@ -116,7 +116,7 @@ impl Settings {
         }
         let target = object::target(&config, format, it);
 
-        let Some(key) = key.filter(|_| faults.is_empty()) else { return Err(faults.into_all()) };
+        let Some(key) = key.filter(|_| faults.is_empty()) else { return Err(faults) };
         let plan = Plan {
             partition_by: if key.uses_tag() { vec![PartitionKey::Tag] } else { vec![] },
             in_order: false,

@@ -50,11 +50,17 @@ pub fn abandon<W: World>(world: &W) {
 fn abort<W: World>(world: &W, id: &str, owner: &Owner) -> Result<(), HostError> {
     match world.abort(&owner.bucket, &owner.key, id) {
         Ok(()) => {
-            debug!("aborted an upload that was left behind"; bucket = owner.bucket, key = owner.key);
+            debug!("aborted an upload that was left behind", bucket = owner.bucket, key = owner.key);
             ledger::ended(world, id)
         }
         Err(error) => {
-            warn!("an upload that was left behind could not be aborted: {}", error; bucket = owner.bucket, key = owner.key, upload_id = id);
+            warn!(
+                "an upload that was left behind could not be aborted: {}",
+                error,
+                bucket = owner.bucket,
+                key = owner.key,
+                upload_id = id
+            );
             Ok(())
         }
     }

@@ -114,7 +114,7 @@ impl World for Live<'_> {
         self.batch.count()
     }
     fn encode(&self, selection: &Selection, encoding: &Encoding) -> Result<Encoder, HostError> {
-        self.batch.encode_only(selection, encoding)
+        self.batch.encode(encoding).only(selection).pieces()
     }
 
     fn put(&self, key: &str, body: &Body, with: &Attributes, only_if_absent: bool) -> Result<(), Error> {

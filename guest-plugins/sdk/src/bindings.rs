@@ -5,7 +5,7 @@
 #![allow(unused_qualifications, clippy::allow_attributes_without_reason, reason = "generated")]
 
 wit_bindgen::generate!({
-    path: "../../wit",
+    path: "wit",
     world: "plugin",
     pub_export_macro: true,
     export_macro_name: "export",

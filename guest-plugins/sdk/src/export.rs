@@ -1,9 +1,15 @@
 //! The glue between [`Output`](crate::Output) and the component's exports.
 
 /// Makes a type that implements [`Output`](crate::Output) the component's output. Once a crate.
+///
+/// The plugin's name and version are those of the cargo package; `export!(MyOutput, name = "my_output")` gives it another name. A name has
+/// lower-case letters, digits, `_` and `-`.
 #[macro_export]
 macro_rules! export {
     ($output:ty) => {
+        $crate::export!($output, name = ::core::env!("CARGO_PKG_NAME"));
+    };
+    ($output:ty, name = $name:expr $(,)?) => {
         const _: () = {
             ::std::thread_local! {
                 static WORKER: $crate::__private::Slot<$output> = const { $crate::__private::Slot::new(None) };
@@ -14,7 +20,7 @@ macro_rules! export {
 
             impl $crate::__private::Guest for Component {
                 fn describe() -> $crate::__private::Descriptor {
-                    $crate::__private::describe::<$output>(::core::env!("CARGO_PKG_VERSION"))
+                    $crate::__private::describe::<$output>($name, ::core::env!("CARGO_PKG_VERSION"))
                 }
                 fn configure(
                     config: ::std::string::String,
@@ -53,6 +59,7 @@ pub mod __private {
     use serde::de::DeserializeOwned;
     use serde_json::Value;
 
+    use crate::source::Source;
     use crate::{Batch, ConfigFault, Context, Failure, Output, PartitionKey, Plan, Report, schema};
 
     pub use crate::bindings;
@@ -68,12 +75,8 @@ pub mod __private {
     /// The worker, once it is configured.
     pub type Slot<T> = RefCell<Option<T>>;
 
-    pub fn describe<T: Output>(version: &str) -> Descriptor {
-        Descriptor {
-            name: T::NAME.into(),
-            version: version.into(),
-            config_schema: schema::complete(T::schema(), T::ALIASES, T::ELSEWHERE).to_string(),
-        }
+    pub fn describe<T: Output>(name: &str, version: &str) -> Descriptor {
+        Descriptor { name: name.into(), version: version.into(), config_schema: schema::of_output::<T>().to_string() }
     }
 
     pub fn configure<T: Output>(
@@ -85,6 +88,7 @@ pub mod __private {
         let WitContext { output, hostname, worker } = surroundings;
         let context = Context { output, hostname, worker };
         let (output, plan) = read::<T>(config)
+            .map_err(Into::into)
             .and_then(|config| T::configure(config, &context))
             .map_err(|faults| faults.into_iter().map(Into::into).collect::<Vec<_>>())?;
         slot.set(Some(output));
@@ -129,7 +133,7 @@ pub mod __private {
 
     pub fn deliver<T: Output>(slot: &'static LocalKey<Slot<T>>, batch: &WitBatch) -> Result<WitReport, WitFailure> {
         slot.with_borrow_mut(|worker| match worker {
-            Some(worker) => worker.deliver(&Batch::new(batch)).map(Into::into).map_err(Into::into),
+            Some(worker) => worker.deliver(&Batch::new(Source::Host(batch))).map(Into::into).map_err(Into::into),
             None => Err(Failure::transient("deliver was called before configure").into()),
         })
     }
@@ -137,7 +141,7 @@ pub mod __private {
     pub fn abandon<T: Output>(slot: &'static LocalKey<Slot<T>>, batch: &WitBatch) {
         slot.with_borrow_mut(|worker| {
             if let Some(worker) = worker {
-                worker.abandon(&Batch::new(batch));
+                worker.abandon(&Batch::new(Source::Host(batch)));
             }
         });
     }

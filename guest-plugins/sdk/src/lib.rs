@@ -6,11 +6,11 @@
 //! Implement [`Output`] and name the type in [`export!`]:
 //!
 //! ```
-//! use wharf_plugin::{Batch, ConfigFault, Context, Encoding, Failure, Output, Plan, Report, s3, schema};
+//! use wharf_plugin::prelude::*;
+//! use wharf_plugin::s3;
 //!
 //! /// Puts each batch into one object.
-//! #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! #[serde(deny_unknown_fields)]
+//! #[derive(Deserialize, JsonSchema)]
 //! struct Config {
 //!     /// The bucket's name.
 //!     bucket: String,
@@ -19,23 +19,16 @@
 //! struct Simple(Config);
 //!
 //! impl Output for Simple {
-//!     const NAME: &'static str = "simple";
 //!     type Config = Config;
 //!
-//!     fn schema() -> serde_json::Value {
-//!         schema::of::<Config>()
-//!     }
-//!
-//!     fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Vec<ConfigFault>> {
-//!         let plan = Plan { s3: vec![s3::Scope::new(&config.bucket, "")], ..Plan::default() };
+//!     fn configure(config: Config, _: &Context) -> Result<(Self, Plan), Faults> {
+//!         let plan = Plan::default().with_s3(&config.bucket, "");
 //!         Ok((Self(config), plan))
 //!     }
 //!
 //!     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
-//!         let mut encoder = batch.encode(&Encoding::json_lines())?;
-//!         if let Some(body) = encoder.next(64 << 20)? {
-//!             s3::put_object(&self.0.bucket, &batch.id(), &body, &s3::Attributes::default(), true)?;
-//!         }
+//!         let body = batch.encode(&Encoding::json_lines()).body()?;
+//!         s3::put_object(&self.0.bucket, &batch.id(), &body, &s3::Attributes::default(), true)?;
 //!         Ok(Report::all_delivered())
 //!     }
 //! }
@@ -44,16 +37,33 @@
 //! # fn main() {}
 //! ```
 //!
-//! A plugin crate is a `cdylib`, built for `wasm32-unknown-unknown` (then made a component, as `cargo xtask` does) or
-//! for `wasm32-wasip2`.
+//! A plugin crate is a `cdylib` that depends on `wharf-plugin`, and, for the two derives, on `serde` 1 (with its feature `derive`) and
+//! `schemars` 1. It is built for `wasm32-unknown-unknown` and then made a component, as `wharf plugin build` does, or for
+//! `wasm32-wasip2`, whose linker makes a component by itself.
+//!
+//! # Where to look
+//!
+//! | to | see |
+//! |---|---|
+//! | read records | [`Batch::records`], [`Record`] |
+//! | send them without reading | [`Batch::encode`], [`Encoding`], [`Body`] |
+//! | refuse some of them | [`Report::reject`], [`Report::or_reject`] |
+//! | say why a batch failed | [`Failure`], [`OrFailure`] |
+//! | refuse a configuration | [`Faults`], [`OrFault`], [`units`] |
+//! | number batches, remember things | [`sequence`], [`storage`], [`Batch::progress`] |
+//! | log and count | [`mod@log`], [`metrics`] |
+//! | test the logic without a host | `testing` |
 
 mod batch;
 #[doc(hidden)]
 pub mod bindings;
+mod encoding;
 mod export;
 mod failure;
 mod faults;
 mod output;
+mod record;
+mod source;
 
 pub mod clock;
 pub mod cloudwatch_logs;
@@ -66,12 +76,27 @@ pub mod schema;
 pub mod sequence;
 pub mod service;
 pub mod storage;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
 pub mod units;
 
-pub use batch::{Batch, Body, Encoder, Encoding, Kind, Record, Records, Selection};
-pub use failure::{Failure, FailureKind, HostError};
-pub use faults::{Faults, listed};
-pub use output::{ConfigFault, Context, Output, PartitionKey, Plan, Report};
+pub use batch::{Batch, Body};
+pub use encoding::{Encode, Encoder, Encoding, Selection};
+pub use failure::{Failure, FailureKind, HostError, OrFailure};
+pub use faults::{ConfigFault, Faults, OrFault, listed};
+pub use output::{Context, Output, PartitionKey, Plan, Report};
+pub use record::{Kind, Record, RecordError, Records};
 
 #[doc(hidden)]
 pub use export::__private;
+
+// Those that this crate speaks; the derives want them among a plugin's own dependencies as well.
+pub use {schemars, serde, serde_json};
+
+/// What nearly every plugin needs: `use wharf_plugin::prelude::*;`.
+pub mod prelude {
+    pub use crate::{Batch, Context, Encoding, Failure, Faults, OrFailure, OrFault, Output, Plan, Record, Report};
+    pub use crate::{debug, error, info, trace, warn};
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+}

@@ -1,16 +1,19 @@
 //! What an output plugin is: one trait, and the types that it speaks.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::{Batch, Failure, s3};
+use crate::{Batch, Failure, Faults, s3};
 
-/// An output plugin. One value lives in each worker, and takes one batch at a time.
+/// An output plugin. One value lives in each worker, and takes one batch at a time. [`export!`](crate::export) makes it the component's.
 pub trait Output: Sized + 'static {
-    /// As in `plugin: <name>`: lower-case letters, digits, `_` and `-`.
-    const NAME: &'static str;
+    /// The output's `config`: a struct whose JSON schema is derived with it. Doc comments become the descriptions that operators read. Options
+    /// that it does not name are refused, `#[serde(deny_unknown_fields)]` or not.
+    type Config: DeserializeOwned + JsonSchema;
+
     /// Other names of options, and the option that each stands for. The SDK renames them before [`Config`](Self::Config)
     /// is read, refuses both at once, and lists them in the schema. An option with other names must not be required.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
@@ -18,19 +21,13 @@ pub trait Output: Sized + 'static {
     /// instead. They become `x-elsewhere` in the schema.
     const ELSEWHERE: &'static [(&'static str, &'static str)] = &[];
 
-    /// The output's `config`.
-    type Config: DeserializeOwned;
-
-    /// JSON schema of [`Config`](Self::Config); [`schema::of`](crate::schema::of) derives it. Aliases and hints are added to it.
-    fn schema() -> Value;
-
     /// Checks the configuration and says what the host has to know. Makes no calls but [`log`](crate::log) and
     /// [`clock`](crate::clock): it also serves `wharf validate`. Where the schema refuses a part of what is written, the rest of it is asked
     /// about, so that all faults come at once.
     ///
     /// # Errors
     /// Everything that is wrong, all at once.
-    fn configure(config: Self::Config, context: &Context) -> Result<(Self, Plan), Vec<ConfigFault>>;
+    fn configure(config: Self::Config, context: &Context) -> Result<(Self, Plan), Faults>;
 
     /// Delivers a batch. May be called again with the same batch after a failure, a trap or a restart:
     /// [`sequence`](crate::sequence), [`storage`](crate::storage) progress and conditional writes make that harmless.
@@ -82,6 +79,47 @@ pub struct Plan {
     pub credentials: Vec<String>,
 }
 
+/// ```
+/// use wharf_plugin::Plan;
+///
+/// let plan = Plan { max_records: Some(500), ..Plan::default() }.with_http("https://api.example.com/v1/events?source=wharf");
+/// assert_eq!(plan.http, ["https://api.example.com"]);
+/// ```
+impl Plan {
+    /// The output will send requests to where this URL leads.
+    #[must_use]
+    pub fn with_http(mut self, url: &str) -> Self {
+        self.http.push(origin(url).to_owned());
+        self
+    }
+    /// Its requests will name this credential.
+    #[must_use]
+    pub fn with_credential(mut self, name: impl Into<String>) -> Self {
+        self.credentials.push(name.into());
+        self
+    }
+    /// It will touch keys of this bucket that begin so; with an empty prefix, every key.
+    #[must_use]
+    pub fn with_s3(mut self, bucket: impl Into<String>, key_prefix: impl Into<String>) -> Self {
+        self.s3.push(s3::Scope::new(bucket, key_prefix));
+        self
+    }
+    /// It will touch this log group; with `*` at the end, all whose names begin so.
+    #[must_use]
+    pub fn with_log_group(mut self, name: impl Into<String>) -> Self {
+        self.log_groups.push(name.into());
+        self
+    }
+}
+
+/// Scheme, host and port of a URL; what is none stays as it is, for the host to say so.
+fn origin(url: &str) -> &str {
+    let Some(authority) = url.find("://").map(|colon| colon + 3) else { return url };
+    let rest = url.get(authority..).unwrap_or_default();
+    let length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    url.get(..authority + length).unwrap_or(url)
+}
+
 /// What tells one record from another before they are put into batches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PartitionKey {
@@ -89,29 +127,6 @@ pub enum PartitionKey {
     Tag,
     /// The value at this path of keys in a JSON record. A text record has one key, `log`.
     Field(Vec<String>),
-}
-
-/// One thing wrong in the configuration. Name other options in backquotes in the message (`` `key_format` ``): where such an option could not
-/// be read, the host leaves a fault out that may only come of that.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigFault {
-    /// JSON Pointer into `config`, "" for the whole.
-    pub path: String,
-    /// What is wrong, and what to write instead.
-    pub message: String,
-}
-
-impl ConfigFault {
-    /// A fault of one top-level option.
-    pub fn of(option: &str, message: impl Into<String>) -> Self {
-        Self::at(&[option], message)
-    }
-
-    /// A fault of something inside an option: `&["tags", "team"]`.
-    pub fn at(steps: &[&str], message: impl Into<String>) -> Self {
-        let escaped = steps.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")));
-        Self { path: escaped.collect(), message: message.into() }
-    }
 }
 
 /// A settled batch: every record is delivered but those that the report rejects.
@@ -129,14 +144,46 @@ impl Report {
     }
 
     /// The destination will never take this record, by its number in the batch from 0: it becomes a dead letter with the reason. In
-    /// any order, each record once.
-    pub fn reject(&mut self, record: u32, reason: &str) {
-        match self.rejected.get_mut(reason) {
-            Some(records) => records.push(record),
-            None => {
-                self.rejected.insert(reason.to_owned(), vec![record]);
-            }
-        }
+    /// any order, each record once. Equal reasons are kept once, however many records have them: leave numbers and names out that differ
+    /// from record to record.
+    ///
+    /// ```
+    /// # use wharf_plugin::{Report, testing};
+    /// # let batch = testing::batch(["one", ""]);
+    /// let mut report = Report::all_delivered();
+    /// for record in batch.records() {
+    ///     let record = record?;
+    ///     if record.bytes().is_empty() {
+    ///         report.reject(record.index(), "the destination takes no empty records");
+    ///     }
+    /// }
+    /// assert_eq!(report.rejected(), [(1, "the destination takes no empty records")]);
+    /// # Ok::<(), wharf_plugin::Failure>(())
+    /// ```
+    pub fn reject(&mut self, record: u32, reason: impl fmt::Display) {
+        self.rejected.entry(reason.to_string()).or_default().push(record);
+    }
+
+    /// What was made of a record; or nothing, and the record is rejected with the error as the reason.
+    ///
+    /// ```
+    /// # use wharf_plugin::{Report, testing};
+    /// #[derive(serde::Deserialize)]
+    /// struct Event {
+    ///     level: String,
+    /// }
+    /// # let batch = testing::batch([r#"{"level":"info"}"#, "no event"]);
+    /// let mut report = Report::all_delivered();
+    /// for record in batch.records() {
+    ///     let record = record?;
+    ///     let Some(event) = report.or_reject(record.index(), record.json::<Event>()) else { continue };
+    ///     println!("{}", event.level);
+    /// }
+    /// assert_eq!(report.rejections(), 1);
+    /// # Ok::<(), wharf_plugin::Failure>(())
+    /// ```
+    pub fn or_reject<T, E: fmt::Display>(&mut self, record: u32, made: Result<T, E>) -> Option<T> {
+        made.map_err(|reason| self.reject(record, reason)).ok()
     }
 
     /// How many records are rejected.
@@ -162,5 +209,37 @@ impl Report {
             records.sort_unstable();
         }
         self.rejected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scheme and authority, after RFC 3986, section 3.
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        for (url, expected) in [
+            ("https://api.example.com/v1?x=1#y", "https://api.example.com"),
+            ("http://[::1]:8080", "http://[::1]:8080"),
+            ("https://h:1?q=http://other/", "https://h:1"),
+            ("https://h#a/b", "https://h"),
+            ("not a url", "not a url"),
+            ("", ""),
+        ] {
+            assert_eq!(origin(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn rejected_records_are_told_by_number_and_kept_by_reason() {
+        let mut report = Report::all_delivered();
+        report.reject(5, "b");
+        report.reject(2, "a");
+        report.reject(3, String::from("b"));
+        assert_eq!(report.rejected(), [(2, "a"), (3, "b"), (5, "b")]);
+        assert_eq!(report.rejections(), 3);
+        let reasons = report.into_reasons();
+        assert_eq!(reasons.into_iter().collect::<Vec<_>>(), [("a".to_owned(), vec![2]), ("b".to_owned(), vec![3, 5])]);
     }
 }

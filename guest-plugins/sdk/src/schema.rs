@@ -3,14 +3,47 @@
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use crate::ConfigFault;
+use crate::{ConfigFault, Output};
 
-/// The schema of a type: doc comments become descriptions, `#[serde(deny_unknown_fields)]` closes it.
+/// The schema that an output plugin gives to the host: that of its configuration, with other names and hints.
+#[must_use]
+pub fn of_output<T: Output>() -> Value {
+    complete(of::<T::Config>(), T::ALIASES, T::ELSEWHERE)
+}
+
+/// The schema of a type: doc comments become descriptions. Structs take no other options than their own.
 #[must_use]
 pub fn of<T: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(T).to_value();
     bound(&mut schema);
+    close(&mut schema);
     schema
+}
+
+/// An option that nobody knows is a mistake that its author should hear of. What is put together of several schemas is left as it is:
+/// each part would refuse what the others know.
+fn close(schema: &mut Value) {
+    const PUT_TOGETHER: [&str; 8] =
+        ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties", "unevaluatedProperties"];
+    match schema {
+        Value::Object(map) => {
+            // The type tells an object's schema from a list of properties, one of which may be called like a word of JSON Schema.
+            let is_object = map
+                .get("type")
+                .is_some_and(|it| it == "object" || it.as_array().is_some_and(|it| it.contains(&"object".into())));
+            if is_object && map.contains_key("properties") && !PUT_TOGETHER.iter().any(|key| map.contains_key(*key)) {
+                map.insert("additionalProperties".into(), false.into());
+            }
+            for (key, value) in map.iter_mut() {
+                // What is in the parts of a whole is left to the whole.
+                if !matches!(key.as_str(), "allOf" | "default" | "examples" | "const" | "enum") {
+                    close(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
 }
 
 /// What a number's type can hold is a `format` in the derived schema, which is a remark. As a range it is checked, and has a place.
@@ -101,6 +134,40 @@ mod tests {
         let range = |name: &str| (&schema["properties"][name]["minimum"], &schema["properties"][name]["maximum"]);
         assert_eq!(range("level"), (&json!(-2_147_483_648_i64), &json!(2_147_483_647)));
         assert_eq!(range("small"), (&json!(1), &json!(9)));
+    }
+
+    #[test]
+    fn unknown_options_are_refused_at_every_depth_but_not_where_anything_may_stand() {
+        #[derive(JsonSchema)]
+        #[allow(dead_code, reason = "only its schema is wanted")]
+        struct Config {
+            /// A struct of its own.
+            retry: Retry,
+            headers: std::collections::BTreeMap<String, String>,
+            /// An option that is called like a word of JSON Schema.
+            properties: Option<String>,
+            mode: Mode,
+        }
+        #[derive(JsonSchema)]
+        #[allow(dead_code, reason = "only its schema is wanted")]
+        struct Retry {
+            attempts: u32,
+        }
+        #[derive(JsonSchema)]
+        #[serde(tag = "kind", rename_all = "lowercase")]
+        #[allow(dead_code, reason = "only its schema is wanted")]
+        enum Mode {
+            Plain { key: String },
+            Other(Retry),
+        }
+        let schema = of::<Config>();
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["$defs"]["Retry"]["additionalProperties"], false);
+        assert_eq!(schema["properties"]["headers"]["additionalProperties"]["type"], "string");
+        assert_eq!(schema["properties"]["additionalProperties"], Value::Null);
+        let modes = &schema["$defs"]["Mode"]["oneOf"];
+        assert_eq!(modes[0]["additionalProperties"], false);
+        assert!(modes[1].get("$ref").is_none() || modes[1].get("additionalProperties").is_none(), "{modes}");
     }
 
     const ALIASES: &[(&str, &str)] = &[("s3_key_format", "key_format"), ("key", "key_format")];

@@ -1,10 +1,12 @@
 //! A batch as the guest's handle sees it: portions of chunks one behind the other, records counted through.
 //!
 //! What the chunks' metadata tells is told without reading them. Everything else reads one chunk at a time from the journal, takes the
-//! batch's portion of it, and keeps the last one, since a guest goes through a batch in order.
+//! batch's portion of it, and keeps the last few: a guest goes through a batch in order, but asks for sizes, bodies and times of the same
+//! records one after the other, and these may lie in two chunks, or in many small ones.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::journal::{Journal, ReadError};
 use crate::record::encode::Chunks;
@@ -13,6 +15,11 @@ use crate::state::BatchId;
 
 /// Most bytes of one `read`: windows of 64 to 256 KiB are what is fast.
 const MAX_READ: u64 = 1 << 20;
+/// Bytes of chunks that are kept, as they are stored, and how many; but always two.
+const KEPT_BYTES: u64 = 1 << 20;
+const KEPT_CHUNKS: usize = 1024;
+/// Most records that are listed at once without going to a thread that may take long.
+const FEW: u32 = 16 * 1024;
 
 /// A batch that a guest has a handle of. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -29,7 +36,14 @@ struct Inner {
     /// Number of the first record of each portion, and of the one behind the last.
     starts: Vec<u32>,
     journal: Journal,
-    last_read: Mutex<Option<(usize, Chunk)>>,
+    kept: Mutex<Kept>,
+}
+
+/// The portions that were read last, as chunks by themselves, by their number.
+#[derive(Debug, Default)]
+struct Kept {
+    chunks: BTreeMap<usize, Chunk>,
+    bytes: u64,
 }
 
 /// Some neighbouring records of one portion, counted in it.
@@ -62,8 +76,8 @@ impl Batch {
             next = next.saturating_add(portion.records());
         }
         starts.push(next);
-        let last_read = Mutex::default();
-        Self { inner: Arc::new(Inner { id, attempt, portions, partitioning, starts, journal, last_read }) }
+        let kept = Mutex::default();
+        Self { inner: Arc::new(Inner { id, attempt, portions, partitioning, starts, journal, kept }) }
     }
 
     pub(crate) fn id(&self) -> BatchId {
@@ -118,6 +132,19 @@ impl Batch {
         kinds
     }
 
+    /// Tags in runs: a tag, and how many records one behind the other have it.
+    pub(crate) fn tags(&self, first: u32, count: u32) -> Vec<(String, u32)> {
+        let mut runs: Vec<(String, u32)> = Vec::new();
+        for span in self.spans(first, count) {
+            let tag = self.inner.portions.get(span.portion).map_or("", |portion| &*portion.meta.tag);
+            match runs.last_mut() {
+                Some((last, records)) if last == tag => *records = records.saturating_add(span.count),
+                _ => runs.push((tag.to_owned(), span.count)),
+            }
+        }
+        runs
+    }
+
     /// Record times. Blocks on the disk.
     pub(crate) fn times(&self, first: u32, count: u32) -> Result<Vec<i64>, ReadError> {
         self.map(first, count, |record| record.time_ns)
@@ -133,16 +160,24 @@ impl Batch {
         let mut packed = Vec::new();
         for span in self.spans(first, count) {
             let chunk = self.chunk(span.portion).map_err(BodiesError::Journal)?;
-            for n in span.first..span.first.saturating_add(span.count) {
-                let Some(record) = chunk.record(n) else { continue };
-                let bytes = packed.len() as u64 + record.body.len() as u64;
-                if bytes > MAX_READ && count > 1 {
-                    return Err(BodiesError::TooMuch { bytes, most: MAX_READ });
-                }
+            // Each with its separator.
+            let more = chunk.span(span.first, span.count).len().saturating_sub(span.count as usize);
+            let bytes = (packed.len() + more) as u64;
+            if bytes > MAX_READ && count > 1 {
+                return Err(BodiesError::TooMuch { bytes, most: MAX_READ });
+            }
+            packed.reserve(more);
+            for record in chunk.range(span.first, span.count) {
                 packed.extend_from_slice(record.body);
             }
         }
         Ok(packed)
+    }
+
+    /// Whether these records are few and were read just now: what is asked of them is told at once, without the disk.
+    pub(crate) fn at_hand(&self, first: u32, count: u32) -> bool {
+        let kept = self.kept();
+        count <= FEW && self.spans(first, count).all(|span| kept.chunks.contains_key(&span.portion))
     }
 
     /// The chunks for an encoder, which reads each once and in order, and keeps none.
@@ -172,8 +207,7 @@ impl Batch {
         let mut values = Vec::new();
         for span in self.spans(first, count) {
             let chunk = self.chunk(span.portion)?;
-            let records = span.first..span.first.saturating_add(span.count);
-            values.extend(records.filter_map(|n| chunk.record(n)).map(&value));
+            values.extend(chunk.range(span.first, span.count).map(&value));
         }
         Ok(values)
     }
@@ -190,17 +224,37 @@ impl Batch {
         })
     }
 
-    /// Portion `n`, as a chunk by itself. The last one is kept. Blocks on the disk.
+    /// Portion `n`, as a chunk by itself. The last few are kept. Blocks on the disk.
     pub(crate) fn chunk(&self, n: usize) -> Result<Chunk, ReadError> {
-        let mut last = self.inner.last_read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((number, chunk)) = &*last
-            && *number == n
-        {
+        let mut kept = self.kept();
+        if let Some(chunk) = kept.chunks.get(&n) {
             return Ok(chunk.clone());
         }
         let chunk = self.inner.read(n)?;
-        *last = Some((n, chunk.clone()));
+        kept.keep(n, chunk.clone());
         Ok(chunk)
+    }
+
+    /// The same for who keeps chunks itself.
+    pub(crate) fn read_chunk(&self, n: usize) -> Result<Chunk, ReadError> {
+        self.inner.read(n)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Keeps one more, in the place of those that are furthest behind; of those ahead, where there is nothing behind.
+    fn keep(&mut self, n: usize, chunk: Chunk) {
+        self.bytes += chunk.encoded_len();
+        self.chunks.insert(n, chunk);
+        while self.chunks.len() > 2 && (self.bytes > KEPT_BYTES || self.chunks.len() > KEPT_CHUNKS) {
+            let behind = self.chunks.first_key_value().is_some_and(|(first, _)| *first != n);
+            let dropped = if behind { self.chunks.pop_first() } else { self.chunks.pop_last() };
+            self.bytes -= dropped.map_or(0, |(_, chunk)| chunk.encoded_len());
+        }
     }
 }
 
@@ -233,5 +287,97 @@ impl Chunks for BatchChunks {
 
     fn chunk(&mut self, n: usize) -> Result<Chunk, ReadError> {
         self.inner.read(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Options;
+    use crate::record::ChunkBuilder;
+
+    /// A batch of chunks with so many records each of so many bytes, and the journal that they can be taken out of.
+    struct Stored {
+        _dir: tempfile::TempDir,
+        batch: Batch,
+        ids: Vec<ChunkId>,
+    }
+
+    impl Stored {
+        async fn new(chunks: &[(u32, usize)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let limits = Options { segment_bytes: 4 << 20, max_bytes: None, reserve_bytes: 0 };
+            let (journal, _) = Journal::open(&dir.path().join("j"), &dir.path().join("q"), limits).unwrap();
+            journal.start(Box::new(|_| {}));
+            let mut portions = Vec::new();
+            for (number, (records, bytes)) in chunks.iter().enumerate() {
+                let mut builder = ChunkBuilder::new(BodyKind::Text, format!("tag {}", number / 2).into());
+                for time in 0..*records {
+                    assert!(builder.push(i64::from(time), &vec![b'a' + number as u8 % 26; *bytes]));
+                }
+                let chunk = builder.finish().unwrap();
+                let meta = Arc::clone(chunk.meta());
+                portions.push(Portion::whole(journal.append(chunk).await.unwrap().unwrap(), meta));
+            }
+            let ids = portions.iter().map(|portion| portion.id).collect();
+            let together = Arc::new(Partitioning::new(&[]));
+            Self { _dir: dir, batch: Batch::new(BatchId([1; 16]), 1, portions.into(), together, journal), ids }
+        }
+
+        fn take_out(&self) {
+            self.batch.inner.journal.release(&self.ids);
+        }
+    }
+
+    #[tokio::test]
+    async fn sizes_bodies_and_times_of_the_same_records_read_their_chunks_once() {
+        let stored = Stored::new(&[(1, 2); 100]).await;
+        assert!(!stored.batch.at_hand(10, 80));
+        assert_eq!(stored.batch.sizes(10, 80).unwrap(), [2; 80]);
+        stored.take_out();
+        assert!(stored.batch.at_hand(10, 80));
+        assert_eq!(stored.batch.bodies(25, 2).unwrap(), b"zzaa");
+        assert_eq!(stored.batch.times(10, 80).unwrap(), [0; 80]);
+        assert!(!stored.batch.at_hand(9, 2) && !stored.batch.at_hand(89, 2));
+        assert!(stored.batch.sizes(9, 1).is_err(), "never read, and gone");
+    }
+
+    #[tokio::test]
+    async fn of_large_chunks_two_are_kept_those_ahead() {
+        let stored = Stored::new(&[(2, 400_000), (2, 400_000), (2, 400_000)]).await;
+        stored.batch.sizes(0, 6).unwrap();
+        stored.take_out();
+        assert!(stored.batch.at_hand(2, 4));
+        assert!(stored.batch.bodies(0, 1).is_err(), "the first made room");
+        assert_eq!(stored.batch.bodies(3, 2).unwrap().len(), 800_000);
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_is_gone_through_again_keeps_what_is_read_now() {
+        let stored = Stored::new(&[(1, 600_000), (1, 600_000), (1, 600_000)]).await;
+        for first in [0, 1, 2, 0] {
+            stored.batch.bodies(first, 1).unwrap();
+        }
+        stored.take_out();
+        assert_eq!(stored.batch.bodies(0, 1).unwrap().len(), 600_000);
+    }
+
+    #[tokio::test]
+    async fn a_read_of_more_than_a_mebibyte_is_refused_unless_it_is_one_record() {
+        let stored = Stored::new(&[(1, 2_000_000), (3, 500_000)]).await;
+        assert_eq!(stored.batch.bodies(0, 1).unwrap().len(), 2_000_000);
+        assert_eq!(stored.batch.bodies(1, 2).unwrap().len(), 1_000_000);
+        for (first, count) in [(0, 2), (1, 3)] {
+            assert!(matches!(stored.batch.bodies(first, count), Err(BodiesError::TooMuch { .. })), "{first} {count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn tags_come_in_runs_across_chunks() {
+        let stored = Stored::new(&[(2, 1), (3, 1), (1, 1)]).await;
+        let runs = |runs: &[(&str, u32)]| runs.iter().map(|(tag, n)| ((*tag).to_owned(), *n)).collect::<Vec<_>>();
+        assert_eq!(stored.batch.tags(0, 10), runs(&[("tag 0", 5), ("tag 1", 1)]));
+        assert_eq!(stored.batch.tags(1, 3), runs(&[("tag 0", 3)]));
+        assert_eq!(stored.batch.tags(6, 3), runs(&[]));
     }
 }

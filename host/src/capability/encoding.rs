@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_invalid_and_the_known_ones_are_told() {
         for (wrong, told) in [
-            (encoding("csv", "epoch", "none", None), "json_lines, text"),
+            (encoding("csv", "epoch", "none", None), "json_lines, json_array, text"),
             (encoding("text", "rfc822", "none", None), "iso8601, iso8601_nanos, double, epoch, epoch_ms"),
             (encoding("text", "epoch", "lz4", None), "none, gzip, zstd"),
         ] {

@@ -75,16 +75,26 @@ impl records::HostBatch for Caller {
 
     async fn times(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<i64>> {
         let batch = self.listed(&batch, first, count)?;
+        if batch.at_hand(first, count) {
+            return Ok(batch.times(first, count)?);
+        }
         Ok(blocking(move || batch.times(first, count)).await??)
     }
 
     async fn sizes(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<u32>> {
         let batch = self.listed(&batch, first, count)?;
+        if batch.at_hand(first, count) {
+            return Ok(batch.sizes(first, count)?);
+        }
         Ok(blocking(move || batch.sizes(first, count)).await??)
     }
 
     async fn kinds(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<u8>> {
         Ok(self.listed(&batch, first, count)?.kinds(first, count))
+    }
+
+    async fn tags(&mut self, batch: Resource<Batch>, first: u32, count: u32) -> wasmtime::Result<Vec<(String, u32)>> {
+        Ok(self.listed(&batch, first, count)?.tags(first, count))
     }
 
     async fn read(
@@ -94,7 +104,12 @@ impl records::HostBatch for Caller {
         count: u32,
     ) -> wasmtime::Result<Result<Vec<u8>, HostError>> {
         let batch = self.table.get(&batch)?.clone();
-        Ok(blocking(move || batch.bodies(first, count)).await?.map_err(|error| match error {
+        let bodies = if batch.at_hand(first, count) {
+            batch.bodies(first, count)
+        } else {
+            blocking(move || batch.bodies(first, count)).await?
+        };
+        Ok(bodies.map_err(|error| match error {
             BodiesError::Journal(error) => unreadable(&error),
             BodiesError::TooMuch { bytes, most } => HostError::Limit(format!(
                 "{count} records from {first} are {bytes} bytes or more, and a read gives at most {most}: take a smaller window"

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use wharf_local_aws::logs::Signatures;
 use wharf_local_aws::{ACCESS_KEY, Aws, Options, Rule, SECRET_KEY, logs};
 
-use super::{Ended, print, say};
+use super::{Ended, ended, print, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,18 +112,6 @@ fn start(args: &Args) -> Result<Aws, impl std::fmt::Display> {
         ..logs::Options::default()
     };
     Aws::start(s3, logs)
-}
-
-/// The end, from now on.
-fn ended() -> std::io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 /// What a person has to know, ready to be copied.

@@ -10,6 +10,7 @@ use crate::config::{Config, Draft, Faults};
 
 mod dead_letter;
 mod dev_aws;
+mod dev_http;
 mod plugin;
 mod run;
 mod table;
@@ -37,6 +38,7 @@ Then:
   wharf run -c wharf.yaml           take records in and deliver them
   wharf dead-letter list -c wharf.yaml
   wharf dev-aws                     an S3 and CloudWatch Logs to try it on, in memory
+  wharf dev-http                    an HTTP destination to try a plugin on
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 78 wrong configuration.
 docs/configuration.md has every key, docs/operations.md everything about running it.";
@@ -58,10 +60,12 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
-    /// For authors of plugins: test one, run one
+    /// For authors of plugins: make one, build it, test it
     Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
+    /// A local HTTP destination to develop a plugin against, that tells what it gets
+    DevHttp(dev_http::Args),
 }
 
 /// The file that most subcommands want.
@@ -92,14 +96,19 @@ impl<E: std::error::Error> From<E> for Ended {
 /// Runs the command line that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
     // Everything that is written here may hold what logs hold, secrets too: whatever makes a file or a folder, it is its user's alone.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let ended = match Cli::parse().command {
+    // A plugin's sources and its component are for others as well, as its author's own settings have it.
+    if !matches!(command, Command::Plugin(_)) {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
+    let ended = match command {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
         Command::Plugin(args) => plugin::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
+        Command::DevHttp(args) => dev_http::run(args),
     };
     match ended {
         Ok(()) | Err(Ended::Silent) => ExitCode::SUCCESS,
@@ -129,6 +138,18 @@ fn print(text: &str) -> Result<(), Ended> {
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Err(Ended::Silent),
         Err(cause) => Err(Ended::Failed(format!("the standard output could not be written: {cause}"))),
     }
+}
+
+/// The end of something that a signal ends, from now on. Must be called inside a tokio runtime.
+fn ended() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }
 
 /// `1 fault`, `2 faults`.
@@ -166,7 +187,15 @@ mod tests {
             "wharf dead-letter list -c a.yaml",
             "wharf dead-letter show --data-dir /d --output archive --json",
             "wharf dead-letter replay --data-dir /d --all",
+            "wharf plugin inspect ./own.wasm --json",
+            "wharf plugin inspect own --dir plugins --dir more",
             "wharf dev-aws --listen 127.0.0.1:1 --bucket abc --bucket def --log-group /a --fault *=SlowDown,next=1",
+            "wharf dev-http --listen 127.0.0.1:1 --answer 429;retry-after=2 --answer 200 --reject a --token t --out f --show",
+            "wharf plugin new to-acme",
+            "wharf plugin new plugins/to-acme --lang python",
+            "wharf plugin build",
+            "wharf plugin update-sdk my-output",
+            "wharf plugin build my-output --lang c",
             "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
             "wharf dead-letter export -c a.yaml --output archive --batch 00112233445566778899aabbccddeeff --to tests",
             "wharf plugin run my.wasm lines.txt --config {} --grant http=https://h --grant all --aws-endpoint http://h",

@@ -5,9 +5,9 @@ use clap::Args as ClapArgs;
 use super::table::table;
 use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
-use crate::config::{Config, Draft, Faults, SourceKind};
+use crate::config::{Config, Draft, Faults, ForwardConfig, ForwardTag, SourceKind};
 use crate::plugin::{HostOptions, PluginHost};
-use crate::run::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
+use crate::run::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,11 +75,22 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                 SourceKind::Tail(tail) => ("tail", tail.paths.join(" ")),
                 SourceKind::Stdin => ("stdin", String::new()),
                 SourceKind::Http(http) => ("http", http.listen.to_string()),
+                SourceKind::Forward(forward) => {
+                    let address = forward.listen.map(|listen| listen.to_string());
+                    let socket = forward.unix_path.as_ref().map(|path| path.display().to_string());
+                    ("forward", [address, socket].into_iter().flatten().collect::<Vec<_>>().join(" "))
+                }
                 SourceKind::Generate(g) => {
                     ("generate", g.rate.map_or_else(|| "as fast as it goes".into(), |r| format!("{r}/s")))
                 }
             };
-            vec![s.name.to_string(), kind.into(), s.tag.to_string(), what]
+            let tag = match &s.kind {
+                SourceKind::Forward(ForwardConfig { tag: ForwardTag::Sent { prefix }, .. }) => {
+                    format!("{prefix}(as sent)")
+                }
+                _ => s.tag.to_string(),
+            };
+            vec![s.name.to_string(), kind.into(), tag, what]
         })
         .collect();
     let outputs: Vec<Vec<String>> = config
@@ -95,12 +106,21 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
             vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(", ")]
         })
         .collect();
+    let shadowed: String = shadowed_plugins(config)
+        .iter()
+        .map(|file| {
+            format!(
+                "\nwarning: {} has a built-in's name, which always means the built-in: to use it, write its path\n",
+                file.display()
+            )
+        })
+        .collect();
     let unwanted: String = unwanted_sources(config)
         .iter()
         .map(|source| format!("\nwarning: no output's `match` wants the tag of source {source}: its records would be counted as dropped\n"))
         .collect();
     format!(
-        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}",
+        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}{shadowed}",
         counted(sources.len(), "source", "sources"),
         counted(outputs.len(), "output", "outputs"),
         table(&["SOURCE", "TYPE", "TAG", "FROM"], &sources),

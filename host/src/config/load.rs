@@ -39,7 +39,7 @@ impl Draft {
             return Self { config: None, faults: sink.into_vec() };
         }
         let root = yaml::read(text, &sink, env).filter(|root| !root.is_empty());
-        let config = root.as_ref().and_then(|root| top::read(root, &sink));
+        let config = root.as_ref().and_then(|root| top::read(root, path.parent().unwrap_or(Path::new("")), &sink));
         if config.is_none() && sink.len() == 0 {
             sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
         }

@@ -12,6 +12,7 @@
 mod aws;
 mod env;
 mod fault;
+mod forward;
 mod from_environment;
 mod hidden;
 mod http;
@@ -34,6 +35,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::credentials as read_credentials;
@@ -46,9 +48,9 @@ pub(crate) use node::{Entry, Meaning, Node, Scalar, Value as NodeValue};
 pub(crate) use outputs::{batch as read_batch, grants as read_grants, plugin_config, retry as read_retry};
 pub(crate) use reader::Section;
 pub use rest::PluginConfigCheck;
-pub use schema::check_plugin_config;
+pub use schema::{check_plugin_config, expected_words};
 pub use secret::{Secret, SecretSource};
-pub use spans::{PluginConfigSpans, fault_at_plugin};
+pub use spans::{PluginConfigSpans, fault_at_pin, fault_at_plugin};
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
 pub(crate) use yaml::read as read_yaml;

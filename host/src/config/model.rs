@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
-use crate::plugin::PluginSource;
+use crate::plugin::{Pin, PluginSource};
 use crate::queue::WhenFull;
 
 /// A whole configuration.
@@ -116,9 +116,11 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
 }
 
-/// Limits of plugins, for each store.
+/// Where plugins are, and the limits of each store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginsConfig {
+    /// Folders in which a name that is no built-in's is looked for, as `<name>.wasm`.
+    pub dirs: Vec<PathBuf>,
     /// Linear memory of a store. Default 64 MiB.
     pub max_memory_bytes: u64,
     /// CPU for a call. Default 10 s (a base; the host adds a part by the batch's bytes).
@@ -130,6 +132,7 @@ pub struct PluginsConfig {
 impl Default for PluginsConfig {
     fn default() -> Self {
         Self {
+            dirs: vec![],
             max_memory_bytes: 64 << 20,
             cpu_per_call: Duration::from_secs(10),
             deliver_timeout: Duration::from_secs(15 * 60),
@@ -157,8 +160,28 @@ pub enum SourceKind {
     Stdin,
     /// Takes records by HTTP POST.
     Http(HttpSourceConfig),
+    /// Takes records from Fluentd, Fluent Bit and their libraries.
+    Forward(ForwardConfig),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
+}
+
+impl SourceKind {
+    /// The address that it listens on, if it does.
+    #[must_use]
+    pub fn listen(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Http(http) => Some(http.listen),
+            Self::Forward(forward) => forward.listen,
+            Self::Tail(_) | Self::Stdin | Self::Generate(_) => None,
+        }
+    }
+
+    /// Whether its records may have other tags than the source's.
+    #[must_use]
+    pub fn has_tags_of_its_own(&self) -> bool {
+        matches!(self, Self::Forward(ForwardConfig { tag: ForwardTag::Sent { .. }, .. }))
+    }
 }
 
 /// Following files.
@@ -193,6 +216,78 @@ pub struct HttpSourceConfig {
     pub max_connections: usize,
 }
 
+/// Records by the Fluentd forward protocol. It listens on an address, a Unix socket, or both.
+#[derive(Debug, Clone)]
+pub struct ForwardConfig {
+    /// Address.
+    pub listen: Option<SocketAddr>,
+    /// Path of a Unix socket.
+    pub unix_path: Option<PathBuf>,
+    /// Permissions of the Unix socket; none is as the process's mask has it.
+    pub unix_perm: Option<u32>,
+    /// Which tag records have.
+    pub tag: ForwardTag,
+    /// TLS on the address.
+    pub tls: Option<TlsConfig>,
+    /// Who may send; none is everybody.
+    pub security: Option<ForwardSecurity>,
+    /// Whether heartbeats by UDP are answered, on the same port.
+    pub udp_heartbeat: bool,
+    /// The key of records under which their event's metadata is kept; none leaves metadata out. Default `metadata`.
+    pub metadata_key: Option<String>,
+    /// Largest message, also after decompression. Default 64 MiB.
+    pub max_message_bytes: u64,
+    /// How long TLS and authentication may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection may stay open without a message. Default: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
+}
+
+/// Which tag records have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForwardTag {
+    /// The one that was sent, with this before it.
+    Sent {
+        /// May be empty.
+        prefix: String,
+    },
+    /// The source's.
+    OfSource,
+}
+
+/// Who may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardSecurity {
+    /// What both sides know. Empty where only users are asked for.
+    pub shared_key: Secret,
+    /// Users; none is all that know the key.
+    pub users: Vec<ForwardUser>,
+    /// The name that senders are told. Default: the system's.
+    pub self_hostname: String,
+}
+
+/// Somebody who may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardUser {
+    /// Name.
+    pub username: String,
+    /// Password.
+    pub password: Secret,
+}
+
+/// PEM files of a server by TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The certificate, and those between it and its authority.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+    /// Authorities, one of which has to have signed a client's certificate; none asks clients for no certificate.
+    pub client_ca_file: Option<PathBuf>,
+}
+
 /// Records for trials.
 #[derive(Debug, Clone)]
 pub struct GenerateConfig {
@@ -209,8 +304,12 @@ pub struct GenerateConfig {
 pub struct OutputConfig {
     /// Its name: also the name of its durable state.
     pub name: Arc<str>,
-    /// `s3`, or a path to a component.
+    /// The component as it is written: a name or a path.
     pub plugin: String,
+    /// Where that is.
+    pub plugin_source: PluginSource,
+    /// The digest that it must have.
+    pub pin: Option<Pin>,
     /// Glob over tags: `*` is any characters, `?` is one. Several are separated by blanks.
     pub matches: Vec<String>,
     /// Workers. Default 1.
@@ -232,11 +331,10 @@ pub struct OutputConfig {
 }
 
 impl OutputConfig {
-    /// Where the component is: a name alone is a built-in, what has a `/` or ends with `.wasm` or `.wat` is a file.
+    /// Where the component is.
     #[must_use]
     pub fn plugin_source(&self) -> PluginSource {
-        let file = self.plugin.contains('/') || self.plugin.ends_with(".wasm") || self.plugin.ends_with(".wat");
-        if file { PluginSource::File(PathBuf::from(&self.plugin)) } else { PluginSource::BuiltIn(self.plugin.clone()) }
+        self.plugin_source.clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads `outputs`.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aws::Aws;
@@ -12,11 +13,14 @@ use super::reader::{Elsewhere, Section};
 use super::spans::PluginConfigSpans;
 use super::top::{FOREVER, MOMENT};
 use super::units::format_duration;
+use crate::plugin::{Pin, PluginSource};
 use crate::queue::WhenFull;
 
 const ELSEWHERE: Elsewhere = &[
     ("name", "the output's name is its key under \"outputs\"; the component is \"plugin\""),
     ("type", "did you mean \"plugin\"?"),
+    ("digest", "did you mean \"sha256\"?"),
+    ("checksum", "did you mean \"sha256\"?"),
     ("tag", "did you mean \"match\"?"),
     ("tags", "did you mean \"match\"?"),
     ("inputs", "Wharf routes by tag: write \"match\""),
@@ -34,8 +38,22 @@ const ELSEWHERE: Elsewhere = &[
     ("max_size", "it belongs under \"queue\""),
 ];
 
+/// Where components are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Components<'a> {
+    /// Where relative paths begin: the configuration file's folder.
+    pub folder: &'a Path,
+    /// `plugins.dir`.
+    pub dirs: &'a [PathBuf],
+}
+
 /// Reads every output whose component is known.
-pub(crate) fn read(top: &mut Section<'_>, aws: &Aws, credentials: &[Credential]) -> Vec<OutputConfig> {
+pub(crate) fn read(
+    top: &mut Section<'_>,
+    aws: &Aws,
+    credentials: &[Credential],
+    components: Components<'_>,
+) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
     top.missing("outputs", help);
     let Some(section) = top.section("outputs") else { return vec![] };
@@ -50,16 +68,24 @@ pub(crate) fn read(top: &mut Section<'_>, aws: &Aws, credentials: &[Credential])
         }
         let path = section.path_of(&entry.key);
         if let Some(output) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
-            outputs.extend(one(output, &entry.key, aws, credentials));
+            outputs.extend(one(output, &entry.key, aws, credentials, components));
         }
     }
     outputs
 }
 
-fn one(mut section: Section<'_>, name: &str, defaults: &Aws, credentials: &[Credential]) -> Option<OutputConfig> {
+fn one(
+    mut section: Section<'_>,
+    name: &str,
+    defaults: &Aws,
+    credentials: &[Credential],
+    components: Components<'_>,
+) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
     section.missing("match", "say which tags it takes: match: \"*\" for all");
-    let plugin = section.text("plugin");
+    let plugin = plugin(&mut section);
+    let plugin_source = plugin.as_ref().map(|it| PluginSource::of(it, components.folder, components.dirs));
+    let pin = pin(&mut section, plugin_source.as_ref());
     let matches = matches(&mut section);
     let workers = section.count("workers", 1..=64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let batch = section.section("batch").map(batch).unwrap_or_default();
@@ -78,6 +104,8 @@ fn one(mut section: Section<'_>, name: &str, defaults: &Aws, credentials: &[Cred
     Some(OutputConfig {
         name: name.into(),
         plugin: plugin?,
+        plugin_source: plugin_source?,
+        pin,
         matches: matches.unwrap_or_default(),
         workers,
         batch,
@@ -88,6 +116,36 @@ fn one(mut section: Section<'_>, name: &str, defaults: &Aws, credentials: &[Cred
         config,
         config_spans,
     })
+}
+
+/// The component, as it is written.
+fn plugin(section: &mut Section<'_>) -> Option<String> {
+    let plugin = section.text("plugin")?;
+    if let Some((path, _)) = plugin.split_once("@sha256:") {
+        let path = if section.is_hidden("plugin") { "…" } else { path };
+        let help = format!("write plugin: {path} and, beside it, sha256: with the 64 hexadecimal digits");
+        section.fault("plugin", "has its digest behind it, which has a key of its own", Some(help));
+        return None;
+    }
+    Some(plugin)
+}
+
+/// The digest that the component must have.
+fn pin(section: &mut Section<'_>, source: Option<&PluginSource>) -> Option<Pin> {
+    let text = section.text("sha256")?;
+    if let Some(PluginSource::BuiltIn(name)) = source {
+        let message =
+            format!("a built-in component cannot be pinned: {name} is part of this program, and changes with it");
+        section.fault("sha256", message, Some("leave sha256 out; what is pinned is the version of Wharf".into()));
+        return None;
+    }
+    let pin = Pin::parse(&text);
+    if pin.is_none() {
+        let message =
+            format!("expected the SHA-256 of the component, 64 hexadecimal digits, found {}", section.found("sha256"));
+        section.fault("sha256", message, Some("`sha256sum FILE` and `wharf plugin inspect FILE` show it".into()));
+    }
+    pin
 }
 
 /// The output's `aws` over the common one.
@@ -227,6 +285,7 @@ pub(crate) fn plugin_config(section: &mut Section<'_>, name: &str) -> (serde_jso
     let plugin_at = section.place_of("plugin");
     let path = section.path_of("config");
     let mut spans = PluginConfigSpans::new(section.sink().file().clone(), name, plugin_at, section.hidden("plugin"));
+    spans.note_pin(section.place_of("sha256"), section.hidden("sha256"));
     let empty = serde_json::Value::Object(serde_json::Map::new());
     let at = section.at();
     let Some(entry) = section.entry("config") else {

@@ -19,6 +19,12 @@ use super::rest::{Doubts, PluginConfigCheck, mentions};
 use super::spans::{fault_at_plugin, pointer_to};
 use words::{accepts_whole_numbers_only, enumerated, expected, wants_text};
 
+/// What a schema wants, in words: `a whole number from 1 to 9`.
+#[must_use]
+pub fn expected_words(schema: &Value) -> String {
+    expected(schema)
+}
+
 /// Every fault of the output's `config` that its component's schema finds, and what is left for the component to check.
 #[must_use]
 pub fn check_plugin_config(output: &OutputConfig, schema: &Value) -> PluginConfigCheck {

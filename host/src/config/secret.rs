@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// A text that no message, log line or debug output shows.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
     /// Hides a text.
+    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -33,4 +34,14 @@ pub enum SecretSource {
     Given(Secret),
     /// A file, read again when it changes.
     File(PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown_by_debug() {
+        assert_eq!(format!("{:?}", SecretSource::Given(Secret::new("hush"))), "Given((secret))");
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::{Place, choices, nearest};
+use super::forward;
 use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
 use super::reader::{Elsewhere, Section};
 use super::top::MOMENT;
@@ -15,7 +16,7 @@ pub(crate) struct Read {
     pub listen_is_hidden: bool,
 }
 
-const TYPES: [&str; 4] = ["tail", "stdin", "http", "generate"];
+const TYPES: [&str; 5] = ["tail", "stdin", "http", "forward", "generate"];
 
 const NAME: (&str, &str) = ("name", "the source's name is its key under \"sources\"; what it does is \"type\"");
 const TAIL: Elsewhere = &[
@@ -98,6 +99,7 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
         "tail" => (tail(&mut section).map(SourceKind::Tail), TAIL),
         "stdin" => (Some(SourceKind::Stdin), OTHERS),
         "http" => (http(&mut section).map(SourceKind::Http), HTTP),
+        "forward" => (forward::forward(&mut section, tag.as_deref()).map(SourceKind::Forward), forward::ELSEWHERE),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         _ if section.is_hidden("type") => {
             let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));

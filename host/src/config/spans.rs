@@ -16,6 +16,9 @@ pub struct PluginConfigSpans {
     plugin: Place,
     /// What of `plugin` came from the environment.
     plugin_hidden: Hidden,
+    /// Where `sha256` is, or would be, and what of it came from the environment.
+    pin: Place,
+    pin_hidden: Hidden,
     parts: BTreeMap<String, Part>,
     /// What is written but could not be read, and so is missing in the JSON.
     faulty: BTreeSet<String>,
@@ -37,7 +40,19 @@ struct Part {
 
 impl PluginConfigSpans {
     pub(crate) fn new(file: Arc<str>, output: &str, plugin: Place, plugin_hidden: Hidden) -> Self {
-        Self { file, output: output.into(), plugin, plugin_hidden, parts: BTreeMap::new(), faulty: BTreeSet::new() }
+        let (pin, pin_hidden) = (plugin, Hidden::default());
+        let (parts, faulty) = (BTreeMap::new(), BTreeSet::new());
+        Self { file, output: output.into(), plugin, plugin_hidden, pin, pin_hidden, parts, faulty }
+    }
+
+    /// Notes where the component's digest is.
+    pub(crate) fn note_pin(&mut self, at: Place, hidden: Hidden) {
+        (self.pin, self.pin_hidden) = (at, hidden);
+    }
+
+    /// What of the component's digest came from the environment.
+    pub(crate) fn pin_hidden(&self) -> &Hidden {
+        &self.pin_hidden
     }
 
     pub(crate) fn note(&mut self, pointer: &str, key: Place, node: &Node) {
@@ -142,6 +157,14 @@ pub fn fault_at_plugin(output: &OutputConfig, message: impl Into<String>, help: 
     let spans = &output.config_spans;
     let path = format!("outputs.{}.plugin", output.name);
     Fault { file: spans.file.clone(), place: Some(spans.plugin), path, message: message.into(), help }
+}
+
+/// A fault of the component's digest: it is not the one that is written.
+#[must_use]
+pub fn fault_at_pin(output: &OutputConfig, message: impl Into<String>, help: Option<String>) -> Fault {
+    let spans = &output.config_spans;
+    let path = format!("outputs.{}.sha256", output.name);
+    Fault { file: spans.file.clone(), place: Some(spans.pin), path, message: message.into(), help }
 }
 
 /// Whether a pointer is another one, or goes further from there.

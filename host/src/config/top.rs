@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
-use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, SourceKind};
+use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
 use super::{http, outputs, sources};
@@ -29,8 +29,9 @@ const ELSEWHERE: Elsewhere = &[
     ("listen", "it belongs under \"admin\", or to a source"),
 ];
 
-/// Reads the whole configuration. The result is only good where the sink stayed empty.
-pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
+/// Reads the whole configuration. `folder` is the file's: components are looked for from there. The result is only good where the sink stayed
+/// empty.
+pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
     let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
     let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
@@ -38,11 +39,12 @@ pub(crate) fn read(root: &Node, sink: &Sink) -> Option<Config> {
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
-    let plugins = top.section("plugins").map(plugins).unwrap_or_default();
+    let plugins = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
     let sources = sources::read(&mut top);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
-    let outputs = outputs::read(&mut top, &aws, &credentials);
+    let components = outputs::Components { folder, dirs: &plugins.dirs };
+    let outputs = outputs::read(&mut top, &aws, &credentials, components);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
@@ -122,14 +124,21 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
     (listen.map(|listen| AdminConfig { listen }), is_hidden)
 }
 
-fn plugins(mut section: Section<'_>) -> PluginsConfig {
+fn plugins(mut section: Section<'_>, folder: &Path) -> PluginsConfig {
     let default = PluginsConfig::default();
+    let dirs = section.texts("dir").unwrap_or_default();
     let plugins = PluginsConfig {
+        dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
         max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
         cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
         deliver_timeout: section.duration("deliver_timeout", 10 * MOMENT..=YEAR).unwrap_or(default.deliver_timeout),
     };
-    section.finish(&[]);
+    section.finish(&[
+        ("dirs", "did you mean \"dir\"? It may be a list"),
+        ("path", "did you mean \"dir\"?"),
+        ("folder", "did you mean \"dir\"?"),
+        ("sha256", "it belongs to an output, beside \"plugin\""),
+    ]);
     plugins
 }
 
@@ -140,18 +149,18 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
         taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
     for source in sources {
-        let SourceKind::Http(http) = &source.config.kind else { continue };
-        let port = taken.entry(http.listen.port()).or_default();
-        let clash = port.iter().find(|(other, _, _)| http.listen.port() != 0 && overlap(*other, http.listen));
+        let Some(listen) = source.config.kind.listen() else { continue };
+        let port = taken.entry(listen.port()).or_default();
+        let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
             let path = format!("sources.{}.listen", source.config.name);
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
-                false => format!("{} is taken: {name} listens on {other}", http.listen),
+                false => format!("{listen} is taken: {name} listens on {other}"),
             };
             top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
         } else {
-            port.push((http.listen, source.listen_is_hidden, format!("source {}", source.config.name)));
+            port.push((listen, source.listen_is_hidden, format!("source {}", source.config.name)));
         }
     }
 }

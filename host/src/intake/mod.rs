@@ -270,6 +270,10 @@ impl Intake {
     pub fn count_refused(&self, source: &str, reason: &'static str) {
         self.inner.metrics.refused(source, reason);
     }
+    /// Connections to a source were opened, or (with a minus) ended: they are `wharf_source_connections{source}`.
+    pub fn count_connections(&self, source: &str, change: i64) {
+        self.inner.metrics.connections(source, change);
+    }
     /// Takes nothing from now on; what waits for room or for the disk is told so.
     pub fn stop(&self) {
         self.inner.stop.cancel();

@@ -1,8 +1,16 @@
-//! Whether bytes can be a plugin of this host, and if not, what their author should do.
+//! Whether bytes can be a plugin of this host, and if not: what was found, what was expected, and the command that mends it.
+//!
+//! A component that fits is never looked at here beyond its first bytes: wasmtime links it. One that does not is taken apart, and what it
+//! imports and exports is compared with this host's own WIT files, by name, by version, and type by type.
 
-use wasmtime::Engine;
-use wasmtime::component::Component;
+mod decoded;
+mod difference;
 
+pub(super) use self::decoded::Decoded;
+use self::decoded::{Found, plain};
+use self::difference::Comparison;
+use super::binary::Binary;
+use super::wit::{PACKAGE, Wit};
 use crate::capability::bindings::WIT_VERSION;
 use crate::capability::one_line;
 
@@ -11,42 +19,89 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// What plugins of this package export.
 const EXPORT: &str = "wharf:output/output";
-/// What this host offers of its own package.
-const INTERFACES: [&str; 10] =
-    ["types", "records", "sequence", "storage", "s3", "cloudwatch-logs", "http", "log", "metrics", "clock"];
 /// Packages of WASI that it offers, with nothing behind them.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
+/// Most differences that are told.
+const MOST_TOLD: usize = 8;
+
+/// What to do with a plugin of other WIT files.
+const REBUILD: &str = "build it for this Wharf: `wharf plugin build` in its folder; where it has a copy of the WIT files, \
+                       take those that `wharf plugin new` writes first";
+/// What to do with what is no plugin at all.
+const BEGIN: &str = "`wharf plugin new NAME` writes a project that builds one; `wharf plugin build` builds it";
+
+/// Why something is no plugin of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unfit {
+    /// What was found, and what was expected. More than one thing has a line each, indented by four blanks.
+    pub(super) what: String,
+    /// What to do.
+    pub(super) help: Option<String>,
+}
+
+impl Unfit {
+    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { what: what.into(), help: Some(help.into()) }
+    }
+
+    /// Something that no command mends.
+    pub(super) fn plain(what: impl Into<String>) -> Self {
+        Self { what: what.into(), help: None }
+    }
+}
 
 /// Finds out from the first bytes whether this is a component at all.
-pub(super) fn check_form(bytes: &[u8]) -> Result<(), String> {
+pub(super) fn check_form(bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("it has {} bytes, and may have at most {MAX_BYTES}", bytes.len()));
+        return Err(Unfit::plain(format!("it has more than {MAX_BYTES} bytes, which is the most for a component")));
     }
-    let build = "build it with `cargo build --release --target wasm32-wasip2`, or turn a core module into a component with \
-                 `wasm-tools component new`";
     match bytes {
         // Component layer 1, version 0x0d.
         [0, b'a', b's', b'm', 0x0d, 0, 1, 0, ..] => Ok(()),
-        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => {
-            Err(format!("it is a core WebAssembly module, and a plugin is a component: {build}"))
-        }
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(core_module(&Binary::of(bytes))),
         [0, b'a', b's', b'm', version @ ..] => {
             let version = hex::encode(version.get(..4).unwrap_or(version));
-            Err(format!("its WebAssembly binary version {version} is not known here: {build}"))
+            let what =
+                format!("its WebAssembly binary version {version} is not known here, which is 0d000100 of a component");
+            Err(Unfit::new(what, "build it again with today's tools: `wharf plugin build`"))
         }
-        [0x7f, b'E', b'L', b'F', ..] => {
-            Err("it is machine code, perhaps of `wasmtime compile`: give the component itself, Wharf compiles it"
-                .into())
-        }
-        [] => Err("it is empty".into()),
-        other if is_wat(other) => {
-            Err("it is WebAssembly text: turn it into a binary with `wasm-tools parse -o plugin.wasm`".into())
-        }
+        [0x7f, b'E', b'L', b'F', ..] => Err(Unfit::new(
+            "it is machine code, perhaps of `wasmtime compile`, and a plugin is a WebAssembly component",
+            "give the component itself: Wharf compiles it",
+        )),
+        [] => Err(Unfit::new("it is empty, and a plugin is a WebAssembly component", BEGIN)),
+        other if is_wat(other) => Err(Unfit::new(
+            "it is WebAssembly text, and a plugin is a component in binary form",
+            "`wasm-tools parse -o plugin.wasm FILE` makes a binary of it",
+        )),
         other => {
             let begins = hex::encode(other.get(..8).unwrap_or(other));
-            Err(format!("it is not WebAssembly (it begins with the bytes {begins}): {build}"))
+            let what =
+                format!("it is not WebAssembly (it begins with the bytes {begins}), and a plugin is a component");
+            Err(Unfit::new(what, BEGIN))
         }
     }
+}
+
+/// A core module: how it was made says what is missing.
+fn core_module(module: &Binary) -> Unfit {
+    let what = "it is a core WebAssembly module, and a plugin is a component";
+    if module.knows_its_interfaces && module.is_preview1() {
+        let what = format!("{what}; it was built for wasm32-wasip1");
+        return Unfit::new(
+            what,
+            "`wharf plugin build` makes a component of it; by hand: `cargo build --release --target wasm32-wasip2`",
+        );
+    }
+    if module.knows_its_interfaces {
+        let help = "`wharf plugin build` in the plugin's folder makes a component of it; by hand: `wasm-tools component new MODULE -o plugin.wasm`";
+        return Unfit::new(what, help);
+    }
+    if module.is_preview1() {
+        let what = format!("{what}; it was built for wasm32-wasip1, without the interfaces of {PACKAGE}");
+        return Unfit::new(what, BEGIN);
+    }
+    Unfit::new(format!("{what}; it was built without the interfaces of {PACKAGE}"), BEGIN)
 }
 
 fn is_wat(bytes: &[u8]) -> bool {
@@ -54,57 +109,181 @@ fn is_wat(bytes: &[u8]) -> bool {
     text.starts_with(b"(component") || text.starts_with(b"(module") || text.starts_with(b";;")
 }
 
-/// Compares what the component imports and exports with what this host has, by name and version.
-pub(super) fn check_names(engine: &Engine, component: &Component) -> Result<(), String> {
-    let kind = component.component_type();
-    let mut faults: Vec<String> = kind.imports(engine).filter_map(|(name, _)| import_fault(name)).collect();
-    let exports: Vec<&str> = kind.exports(engine).map(|(name, _)| name).collect();
-    faults.extend(export_fault(&exports));
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
+/// Why a component does not fit this host. None where nothing that it imports or exports differs.
+pub(super) fn explain(bytes: &[u8]) -> Option<Unfit> {
+    differences(&Decoded::of(bytes).ok()?)
 }
 
-/// What is wrong with an import.
-fn import_fault(import: &str) -> Option<String> {
-    let (name, version) = split(import);
-    let shown = one_line(import, 200);
-    if let Some(interface) = name.strip_prefix("wharf:output/") {
-        if !INTERFACES.contains(&interface) {
-            let known = INTERFACES.join(", ");
-            return Some(format!(
-                "it imports {shown}, which this host does not have (it has {known} of wharf:output@{WIT_VERSION}): use a newer Wharf"
-            ));
-        }
-        return (!same_track(version, WIT_VERSION)).then(|| version_fault("imports", &shown, name));
+/// Compares what a component imports and exports with what this host has.
+pub(super) fn differences(component: &Decoded) -> Option<Unfit> {
+    let own = Wit::own()?;
+    let mut seen = Seen::default();
+    let mut comparison = Comparison::new(&component.resolve, &own.resolve);
+    component.each(false, |import| seen.import(&import, own, &mut comparison));
+    let mut exports = vec![];
+    component.each(true, |export| {
+        exports.push(export.name.to_owned());
+        seen.export(&export, own, &mut comparison);
+    });
+    if !exports.iter().any(|name| name == EXPORT) {
+        seen.no_output(&exports);
     }
+    seen.told(comparison.into_differences())
+}
+
+/// What was seen of a component so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Other versions of this host's package, in the order in which they were met.
+    versions: Vec<String>,
+    /// It asks for more than this host has.
+    is_newer: bool,
+    /// What is not there at all, and what helps.
+    missing: Vec<(String, &'static str)>,
+}
+
+impl Seen {
+    fn import(&mut self, import: &Found<'_>, own: &Wit, comparison: &mut Comparison<'_>) {
+        if let Some(interface) = own_interface(import.name) {
+            let Some(host) = own.import(interface) else {
+                let known = own.imports().join(", ");
+                let shown = shown(import);
+                self.missing.push((
+                    format!(
+                        "it imports {shown}, which this host does not have (it has {known} of {PACKAGE}@{WIT_VERSION})"
+                    ),
+                    "use a newer Wharf (`wharf --version` says which this one is), or leave that interface out",
+                ));
+                return;
+            };
+            self.version(import.version);
+            let Some(found) = import.interface else { return };
+            // In the order of this host's files, methods last: what several functions have in common is told of the first.
+            let mut functions: Vec<_> = host.functions.iter().collect();
+            functions.sort_by_key(|(name, _)| name.starts_with('['));
+            for (name, own) in functions {
+                if let Some(function) = found.functions.get(name) {
+                    comparison.function(import.name, function, own);
+                }
+            }
+            for name in found.functions.keys().filter(|name| !host.functions.contains_key(*name)) {
+                self.is_newer = true;
+                comparison.note(format!("{}.{}: this host has no such function", import.name, plain(name)));
+            }
+        } else if let Some((what, help)) = foreign_import(import.name, import.version) {
+            self.missing.push((what, help));
+        }
+    }
+
+    fn export(&mut self, export: &Found<'_>, own: &Wit, comparison: &mut Comparison<'_>) {
+        if export.name != EXPORT {
+            return;
+        }
+        self.version(export.version);
+        let functions =
+            own_interface(EXPORT).and_then(|name| own.export(name)).into_iter().flat_map(|own| &own.functions);
+        for (name, function) in functions {
+            match export.interface.and_then(|interface| interface.functions.get(name)) {
+                Some(found) => comparison.function(export.name, found, function),
+                None => comparison.note(format!(
+                    "{}.{}: the plugin has no such function, and this host calls it",
+                    export.name,
+                    plain(name)
+                )),
+            }
+        }
+    }
+
+    /// Notes a version, where it is not one that stands for this host's.
+    fn version(&mut self, version: Option<&str>) {
+        let shown = version.map_or_else(|| "no version".to_owned(), |version| one_line(version, 40));
+        let number = |version: &str| -> Vec<u64> { version.split('.').filter_map(|part| part.parse().ok()).collect() };
+        self.is_newer |= version.is_some_and(|version| number(version) > number(WIT_VERSION));
+        if !same_track(version, WIT_VERSION) && !self.versions.contains(&shown) {
+            self.versions.push(shown);
+        }
+    }
+
+    fn no_output(&mut self, exports: &[String]) {
+        let names: Vec<String> = exports.iter().take(5).map(|name| one_line(name, 100)).collect();
+        let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+        self.missing.push((
+            format!("it does not export {EXPORT}@{WIT_VERSION}, so it is no output; it exports {names}"),
+            BEGIN,
+        ));
+    }
+
+    /// All of it, for the author.
+    fn told(self, mut differences: Vec<String>) -> Option<Unfit> {
+        if self.versions.is_empty() && self.missing.is_empty() && differences.is_empty() {
+            return None;
+        }
+        let more = differences.len().saturating_sub(MOST_TOLD);
+        differences.truncate(MOST_TOLD);
+        if more > 0 {
+            differences.push(format!("and {more} more"));
+        }
+        let mut help: Vec<&str> = vec![];
+        let mut told: Vec<String> = vec![];
+        for (what, remedy) in self.missing {
+            told.push(what);
+            if !help.contains(&remedy) {
+                help.push(remedy);
+            }
+        }
+        if !self.versions.is_empty() {
+            let found: Vec<String> = self.versions.iter().map(|version| format!("{PACKAGE}@{version}")).collect();
+            let same = if differences.is_empty() { "; all that it uses has the same types here" } else { "" };
+            told.push(format!(
+                "it was built for {}, and this host has {PACKAGE}@{WIT_VERSION}{same}",
+                found.join(" and ")
+            ));
+        } else if !differences.is_empty() {
+            told.push(format!("it was built with other WIT files than this host has ({PACKAGE}@{WIT_VERSION})"));
+        }
+        if !self.versions.is_empty() || !differences.is_empty() {
+            if self.is_newer {
+                help.push("it is newer than this Wharf: use a newer Wharf (`wharf --version` says which this one is)");
+            }
+            help.push(REBUILD);
+        }
+        told.extend(differences);
+        Some(Unfit { what: told.join("\n    "), help: Some(help.join("; or ")) })
+    }
+}
+
+fn shown(found: &Found<'_>) -> String {
+    let name = match found.version {
+        Some(version) => format!("{}@{version}", found.name),
+        None => found.name.to_owned(),
+    };
+    one_line(&name, 200)
+}
+
+/// `s3` of `wharf:output/s3`.
+fn own_interface(name: &str) -> Option<&str> {
+    name.strip_prefix(PACKAGE)?.strip_prefix('/')
+}
+
+/// What is wrong with an import that is not of this host's own package, and what helps.
+fn foreign_import(name: &str, version: Option<&str>) -> Option<(String, &'static str)> {
     let is_wasi = WASI.iter().any(|package| name.strip_prefix(package).is_some_and(|rest| rest.starts_with('/')));
     if is_wasi && same_track(version, "0.2.0") {
         return None;
     }
-    let remedy = match name {
-        _ if name.starts_with("wasi:http/") => "outputs reach their destination through the host's own interfaces",
+    let shown = shown(&Found { name, version, interface: None });
+    let help = match name {
+        _ if name.starts_with("wasi:http/") => {
+            "send with the host's own interface, wharf:output/http; what a script language's tool chain imports by itself, `wharf plugin build` leaves out"
+        }
         _ if name.starts_with("wasi:") => {
-            "this host offers cli, clocks, filesystem, io, random and sockets of WASI 0.2, all empty"
+            "build it for WASI 0.2 with `wharf plugin build`: this host offers cli, clocks, filesystem, io, random and sockets of it, all empty"
         }
-        _ => "a plugin imports only wharf:output and WASI 0.2",
+        _ => {
+            "leave it out, or compose the component that exports it into the plugin (`wac plug`): a plugin imports only wharf:output and WASI 0.2"
+        }
     };
-    Some(format!("it imports {shown}, which this host does not have: {remedy}"))
-}
-
-fn export_fault(exports: &[&str]) -> Option<String> {
-    let found = exports.iter().find(|export| split(export).0 == EXPORT);
-    match found {
-        Some(export) if same_track(split(export).1, WIT_VERSION) => None,
-        Some(export) => Some(version_fault("exports", &one_line(export, 200), EXPORT)),
-        None => {
-            let names: Vec<String> = exports.iter().take(5).map(|name| one_line(name, 100)).collect();
-            let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
-            Some(format!("it does not export {EXPORT}@{WIT_VERSION}, so it is no output; it exports {names}"))
-        }
-    }
-}
-
-fn version_fault(does: &str, found: &str, name: &str) -> String {
-    format!("it {does} {found}, and this host has {name}@{WIT_VERSION}: build it with the WIT files of this Wharf")
+    Some((format!("it imports {shown}, which this host does not have"), help))
 }
 
 fn split(name: &str) -> (&str, Option<&str>) {
@@ -128,73 +307,4 @@ fn same_track(found: Option<&str>, wanted: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_component_is_told_from_everything_else() {
-        assert_eq!(check_form(b"\0asm\x0d\0\x01\0..."), Ok(()));
-        for (bytes, told) in [
-            (&b"\0asm\x01\0\0\0"[..], "wasm32-wasip2"),
-            (b"\0asm\x0a\0\x01\0", "0a000100"),
-            (b"\x7fELF...", "machine code"),
-            (b"", "empty"),
-            (b"\n  (component)", "wasm-tools parse"),
-            (b"#!/bin/sh", "23212f62696e2f73"),
-            (b"\0as", "begins with the bytes 006173"),
-        ] {
-            let text = check_form(bytes).unwrap_err();
-            assert!(text.contains(told), "{text}");
-        }
-    }
-
-    #[test]
-    fn interfaces_are_known_by_name_and_track() {
-        for (import, known) in [
-            ("wharf:output/records@0.1.0", true),
-            ("wharf:output/records@0.1.7", true),
-            ("wharf:output/records@0.2.0", false),
-            ("wharf:output/records@0.1.0-rc1", false),
-            ("wharf:output/records", false),
-            ("wharf:output/http@0.1.0", true),
-            ("wharf:output/kafka@0.1.0", false),
-            ("wasi:io/streams@0.2.6", true),
-            ("wasi:io/streams@0.2.0", true),
-            ("wasi:io/streams@0.3.0", false),
-            ("wasi:http/outgoing-handler@0.2.0", false),
-            ("wasi:iota/x@0.2.0", false),
-            ("acme:db/query@1.0.0", false),
-        ] {
-            assert_eq!(import_fault(import).is_none(), known, "{import}");
-        }
-    }
-
-    #[test]
-    fn another_version_is_told_with_the_one_that_is_here() {
-        assert_eq!(
-            import_fault("wharf:output/s3@0.4.0").unwrap(),
-            "it imports wharf:output/s3@0.4.0, and this host has wharf:output/s3@0.1.0: build it with the WIT files of this Wharf"
-        );
-        assert!(export_fault(&["wharf:output/output@2.0.0"]).unwrap().contains("wharf:output/output@0.1.0"));
-    }
-
-    #[test]
-    fn a_component_without_the_export_is_no_output() {
-        assert_eq!(export_fault(&["a:b/c", "wharf:output/output@0.1.0"]), None);
-        let text = export_fault(&["wasi:cli/run@0.2.0"]).unwrap();
-        assert!(text.contains("no output") && text.contains("wasi:cli/run@0.2.0"), "{text}");
-    }
-
-    #[test]
-    fn every_interface_of_the_wit_files_is_offered() {
-        let wit = include_str!("../../../wit/output.wit");
-        let imports = wit.lines().filter_map(|line| line.trim().strip_prefix("import ")?.strip_suffix(';'));
-        assert_eq!(imports.collect::<Vec<_>>(), INTERFACES);
-    }
-
-    #[test]
-    fn the_version_is_the_one_in_the_wit_files() {
-        let wit = include_str!("../../../wit/output.wit");
-        assert!(wit.starts_with(&format!("package wharf:output@{WIT_VERSION};")));
-    }
-}
+mod tests;

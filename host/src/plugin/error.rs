@@ -15,14 +15,40 @@ pub enum LoadError {
         /// Cause.
         cause: std::io::Error,
     },
-    /// Not a component, another WIT version, an import that is not there, …
-    #[error("plugin {name}: {what}")]
+    /// Not a component, another WIT version, an import that is not there, a function of another type, …
+    #[error("plugin {name}: {what}{}", in_help(.help))]
     Unusable {
         /// File or name.
         name: String,
-        /// Found, expected, and the remedy.
+        /// What was found, and what was expected. More than one thing has a line each, indented by four blanks.
         what: String,
+        /// What to do: mostly a command.
+        help: Option<String>,
     },
+    /// There is no plugin of that name.
+    #[error("there is no plugin {name:?}: {known}{}", in_help(.help))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Which there are, and where was looked.
+        known: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// It is not what it is pinned to.
+    #[error("plugin {name} is pinned to the SHA-256 {pinned}, and what is there has {found}{}", in_help(&self.help()))]
+    OtherDigest {
+        /// File or name.
+        name: String,
+        /// What the configuration says, hexadecimal.
+        pinned: String,
+        /// What was read.
+        found: String,
+    },
+}
+
+fn in_help(help: &Option<String>) -> String {
+    help.as_deref().map(|help| format!("\n    help: {help}")).unwrap_or_default()
 }
 
 impl LoadError {
@@ -32,6 +58,32 @@ impl LoadError {
         match self {
             Self::Read { cause, .. } => cause.to_string(),
             Self::Unusable { what, .. } => what.clone(),
+            Self::Unknown { known, .. } => format!("there is no plugin of this name: {known}"),
+            Self::OtherDigest { found, .. } => {
+                format!("it is pinned to another SHA-256 than that of what is there, which is {found}")
+            }
+        }
+    }
+
+    /// The same with the plugin's name, without what to do.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let shown = self.to_string();
+        match self.help() {
+            Some(help) => shown.strip_suffix(&format!("\n    help: {help}")).unwrap_or(&shown).to_owned(),
+            None => shown,
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Read { .. } => None,
+            Self::Unusable { help, .. } | Self::Unknown { help, .. } => help.clone(),
+            Self::OtherDigest { name, found, .. } => Some(format!(
+                "put the component that was meant back; if this one is meant (`wharf plugin inspect {name}` shows it), write sha256: {found}"
+            )),
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::io::Read as _;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
@@ -14,11 +13,13 @@ use wasmtime::{Engine, Store};
 
 use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
+use super::compatible::Unfit;
+use super::read::{Bytes, read};
 use super::store::{self, Data};
 use super::worker::SETUP_TIMEOUT;
 use super::{
-    Descriptor, HostOptions, LoadError, Plan, PluginSource, StartError, Worker, WorkerContext, answer, builtin,
-    compatible, death, engine,
+    Descriptor, HostOptions, LoadError, Pin, Plan, PluginSource, StartError, Worker, WorkerContext, answer, compatible,
+    death, engine,
 };
 use crate::capability::log::GuestLog;
 use crate::capability::{Caller, Services, bindings, blocking, cut};
@@ -78,10 +79,21 @@ impl PluginHost {
     /// # Errors
     /// See [`LoadError`].
     pub async fn load(&self, source: &PluginSource) -> Result<Plugin, LoadError> {
-        let name = name(source);
-        let bytes = read(source, &name).await?;
-        compatible::check_form(&bytes).map_err(|what| LoadError::Unusable { name: name.clone(), what })?;
+        self.load_pinned(source, None).await
+    }
+
+    /// The same, where it must have a certain digest. What is hashed is in memory, and is what is compiled: a file that changes meanwhile
+    /// changes nothing. Nothing of a component with another digest is looked at, let alone run.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub async fn load_pinned(&self, source: &PluginSource, pin: Option<&Pin>) -> Result<Plugin, LoadError> {
+        let Bytes { name, bytes } = read(source).await?;
         let digest: Digest = Sha256::digest(&bytes).into();
+        if let Some(pin) = pin.filter(|pin| !pin.is(&digest)) {
+            return Err(LoadError::OtherDigest { name, pinned: pin.to_string(), found: hex::encode(digest) });
+        }
+        compatible::check_form(&bytes).map_err(|unfit| unusable_for(&name, unfit))?;
 
         let entry = {
             let mut loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +108,7 @@ impl PluginHost {
         let loaded = match entry.upgrade() {
             Some(loaded) => loaded,
             None => {
-                let loaded = Arc::new(Host::make(&self.inner, &name, bytes, digest).await?);
+                let loaded = Arc::new(Host::make(&self.inner, &name, Arc::new(bytes), digest).await?);
                 *entry = Arc::downgrade(&loaded);
                 loaded
             }
@@ -109,13 +121,13 @@ impl Host {
     async fn make(
         host: &Arc<Self>,
         name: &str,
-        bytes: Cow<'static, [u8]>,
+        bytes: Arc<Cow<'static, [u8]>>,
         digest: Digest,
     ) -> Result<Loaded, LoadError> {
-        let refuse = |what: String| LoadError::Unusable { name: name.to_owned(), what };
+        let refuse = |what: String| unusable_for(name, Unfit::plain(what));
         let host_memory = host.options.max_memory_bytes;
         let component = {
-            let host = Arc::clone(host);
+            let (host, bytes) = (Arc::clone(host), Arc::clone(&bytes));
             let compiled = blocking(move || host.component(&bytes, &digest)).await;
             compiled.and_then(|component| component).map_err(|error| {
                 match too_large(&format!("{error:#}"), host_memory) {
@@ -124,16 +136,15 @@ impl Host {
                 }
             })?
         };
-        compatible::check_names(&host.engine, &component).map_err(refuse)?;
-        let pre = host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new).map_err(|error| {
-            refuse(format!(
-                "its functions are not those of wharf:output@{} here ({}): build it with the WIT files of this Wharf",
-                bindings::WIT_VERSION,
-                cut(&format!("{error:#}"), MESSAGE_BYTES)
-            ))
-        })?;
-        let descriptor = host.describe(name, &pre).await.map_err(refuse)?;
-        Ok(Loaded { digest: hex::encode(digest), descriptor, pre })
+        let pre = match host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new) {
+            Ok(pre) => pre,
+            Err(error) => return Err(unfit(name, bytes, cut(&format!("{error:#}"), MESSAGE_BYTES)).await),
+        };
+        match host.describe(name, &pre).await {
+            Ok(descriptor) => Ok(Loaded { digest: hex::encode(digest), descriptor, pre }),
+            // Types of what it exports are compared when it is called.
+            Err(what) => Err(unfit(name, bytes, &what).await),
+        }
     }
 
     /// The compiled component. Takes seconds of CPU where it is not in the cache.
@@ -224,45 +235,10 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
     Ok(linker)
 }
 
-fn name(source: &PluginSource) -> String {
-    match source {
-        PluginSource::BuiltIn(name) => name.clone(),
-        PluginSource::File(path) => path.display().to_string(),
-    }
-}
-
-async fn read(source: &PluginSource, name: &str) -> Result<Cow<'static, [u8]>, LoadError> {
-    match source {
-        PluginSource::BuiltIn(plugin) => {
-            builtin::component(plugin).map(Cow::Borrowed).ok_or_else(|| LoadError::Unusable {
-                name: name.to_owned(),
-                what: format!(
-                    "there is no built-in plugin of this name; built in are {}; or give the path of a component",
-                    builtin::names().join(", ")
-                ),
-            })
-        }
-        PluginSource::File(path) => {
-            let path = path.clone();
-            let read = move || {
-                let mut bytes = Vec::new();
-                // One byte more than is allowed tells that there is too much, without reading all of it.
-                regular_file(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
-                Ok(bytes)
-            };
-            let bytes = blocking(read).await.map_err(|error| unusable(name, &error))?;
-            bytes.map(Cow::Owned).map_err(|cause| LoadError::Read { name: name.to_owned(), cause })
-        }
-    }
-}
-
-/// Opens a file, but nothing that a read could wait on for ever.
-fn regular_file(path: std::path::PathBuf) -> std::io::Result<std::fs::File> {
-    if std::fs::metadata(&path)?.is_file() {
-        std::fs::File::open(path)
-    } else {
-        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
-    }
+/// Why a component that wasmtime does not take does not fit: what differs from this host's own WIT files, else in wasmtime's words.
+async fn unfit(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -> LoadError {
+    let explained = blocking(move || compatible::explain(&bytes)).await.ok().flatten();
+    unusable_for(name, explained.unwrap_or_else(|| Unfit::plain(error)))
 }
 
 /// Says in an operator's words that a component's memory is larger from the start than the pool's are: wasmtime has no type for that.
@@ -273,5 +249,9 @@ fn too_large(error: &str, limit: u64) -> Option<String> {
 }
 
 fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {
-    LoadError::Unusable { name: name.to_owned(), what: cut(&format!("{error:#}"), MESSAGE_BYTES).to_owned() }
+    unusable_for(name, Unfit::plain(cut(&format!("{error:#}"), MESSAGE_BYTES)))
+}
+
+fn unusable_for(name: &str, Unfit { what, help }: Unfit) -> LoadError {
+    LoadError::Unusable { name: name.to_owned(), what, help }
 }

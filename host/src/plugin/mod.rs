@@ -7,7 +7,9 @@
 //! In: a component and its configuration, then batches. Out: a plan, then for each batch how it ended, checked: what a component
 //! returns is as much hostile input as what it calls.
 
+pub mod anatomy;
 mod answer;
+pub mod binary;
 pub mod builtin;
 mod cache;
 mod cached_code;
@@ -20,8 +22,10 @@ mod limits;
 mod load;
 mod meter;
 mod model;
+mod read;
 mod stdio;
 mod store;
+pub mod wit;
 mod worker;
 
 #[cfg(test)]
@@ -30,7 +34,8 @@ pub(crate) mod tests;
 pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};
 pub use model::{
-    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Plan,
+    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Pin, Plan,
     PluginSource, WorkerContext,
 };
+pub use read::names_in;
 pub use worker::Worker;

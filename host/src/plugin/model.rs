@@ -1,9 +1,10 @@
 //! What goes in and out of the plugin host: places and limits, what a component says, how a call ended.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::builtin;
 use crate::capability::Services;
 use crate::journal::Journal;
 use crate::record::{PartitionKey, Partitioning, Portion};
@@ -25,12 +26,60 @@ pub struct HostOptions {
 }
 
 /// Where a component comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PluginSource {
     /// Embedded in the binary.
     BuiltIn(String),
     /// A file.
     File(PathBuf),
+    /// `<name>.wasm` in the first of these folders that has it.
+    Named {
+        /// The name, no built-in's.
+        name: String,
+        /// Where to look.
+        dirs: Vec<PathBuf>,
+    },
+}
+
+impl PluginSource {
+    /// From what a person writes: a built-in's name, a path (what has a `/`, or ends with `.wasm` or `.wat`), or the name of a component in one
+    /// of the folders `dirs`. A relative path begins at `folder`. A built-in's name always means the built-in.
+    #[must_use]
+    pub fn of(written: &str, folder: &Path, dirs: &[PathBuf]) -> Self {
+        if written.contains('/') || written.ends_with(".wasm") || written.ends_with(".wat") {
+            Self::File(folder.join(written))
+        } else if builtin::names().contains(&written) {
+            Self::BuiltIn(written.to_owned())
+        } else {
+            Self::Named { name: written.to_owned(), dirs: dirs.to_owned() }
+        }
+    }
+}
+
+/// SHA-256 that a component must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    /// From 64 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut digest = [0; 32];
+        hex::decode_to_slice(text, &mut digest).ok()?;
+        Some(Self(digest))
+    }
+
+    /// Whether this is that digest.
+    #[must_use]
+    pub fn is(&self, digest: &[u8; 32]) -> bool {
+        self.0 == *digest
+    }
+}
+
+impl std::fmt::Display for Pin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
 }
 
 /// What a component says of itself.

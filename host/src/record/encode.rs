@@ -1,4 +1,4 @@
-//! Writing records as bytes: JSON lines or text, plain, gzip or zstd, in pieces of a given size.
+//! Writing records as bytes: JSON lines, a JSON array or text, plain, gzip or zstd, in pieces of a given size.
 //!
 //! The bytes depend on records and options alone. How they are cut into pieces changes nothing, compressed or not: lines are
 //! made in windows whose borders come from the records, and a compressor is always fed the same way.
@@ -23,6 +23,7 @@ use lines::Lines;
 use sink::Sink;
 
 pub(super) use escape::undo as unescape;
+pub(crate) use escape::write_lossy as escape_lossy;
 pub use messages::{Message, Messages};
 pub(super) use object::Key;
 pub use options::{DEFAULT_GZIP_LEVEL, DEFAULT_ZSTD_LEVEL};
@@ -39,6 +40,8 @@ const MAX_RESERVE: usize = 8 * 1024 * 1024;
 pub enum Format {
     /// One JSON object a line.
     JsonLines,
+    /// One JSON array of the same objects, on one line without a line feed.
+    JsonArray,
     /// The text and a line feed.
     Text,
 }
@@ -210,6 +213,7 @@ impl<C: Chunks> Encoder<C> {
         while self.sink.made() <= max && !self.complete {
             if !self.make_window()? {
                 self.complete = true;
+                self.lines.finish(self.sink.input());
                 self.sink.finish().map_err(|error| EncodeError::Compress(error.to_string()))?;
             }
         }

@@ -32,7 +32,7 @@ use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 pub use lock::{DataDirLock, LockError};
-pub use outputs::{CheckedOutput, all_faults, check_outputs, unwanted_sources};
+pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 use signals::Signals;
 use status::Board;
 
@@ -82,6 +82,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 
     let host = plugin_host(&config)?;
     let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
+    for file in shadowed_plugins(&config) {
+        tracing::warn!(file = %file.display(), "a component has a built-in's name: `plugin` finds the built-in; write the file's path");
+    }
     for source in unwanted_sources(&config) {
         tracing::warn!(source = %source, "no output's `match` wants this source's tag: its records are counted as dropped (no_output)");
     }

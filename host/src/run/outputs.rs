@@ -1,17 +1,18 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capability::{Services, check_environment};
 use crate::config::{
     AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
-    fault_at_plugin,
+    fault_at_pin, fault_at_plugin,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
-use crate::plugin::{LoadError, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext};
+use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
 use crate::state::StateError;
@@ -58,7 +59,7 @@ pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
 
 /// Asks every output's component. `known` are the faults of the file itself.
 async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
-    let mut loaded: HashMap<String, Result<Plugin, LoadError>> = HashMap::new();
+    let mut loaded: HashMap<(&PluginSource, Option<Pin>), Result<Plugin, LoadError>> = HashMap::new();
     let mut faults = vec![];
     let mut checked = vec![];
     // All outputs share the environment.
@@ -66,11 +67,12 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
         faults.push(fault_at_plugin(first, what, None));
     }
     for output in &config.outputs {
-        if !loaded.contains_key(&output.plugin) {
-            let plugin = host.load(&output.plugin_source()).await;
-            loaded.insert(output.plugin.clone(), plugin);
+        let key = (&output.plugin_source, output.pin);
+        if !loaded.contains_key(&key) {
+            let plugin = host.load_pinned(&output.plugin_source, output.pin.as_ref()).await;
+            loaded.insert(key, plugin);
         }
-        match loaded.get(&output.plugin) {
+        match loaded.get(&key) {
             Some(Ok(plugin)) => {
                 let section = format!("outputs.{}", output.name);
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
@@ -138,22 +140,44 @@ fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) ->
 
 /// A component that cannot be used. Its name is not shown where it came from the environment.
 fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
-    let help = match error {
-        LoadError::Read { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound => {
-            Some("a relative path begins at the working directory".to_owned())
-        }
-        _ => None,
-    };
-    let hidden = output.config_spans.plugin_hidden();
-    let message = match hidden.is_empty() {
-        true => error.to_string(),
-        false => format!("the plugin that {} names: {}", hidden.named(), error.cause()),
-    };
+    let (hidden, pin_hidden) = (output.config_spans.plugin_hidden(), output.config_spans.pin_hidden());
+    if let LoadError::OtherDigest { found, .. } = error {
+        // A digest is no secret, but what the environment holds is not shown, whatever it is.
+        let (message, help) = match hidden.is_empty() && pin_hidden.is_empty() {
+            true => (error.headline(), error.help()),
+            false => (
+                format!("the plugin is pinned to another SHA-256 than that of what is there, which is {found}"),
+                Some("put the component that was meant back, or pin this one".into()),
+            ),
+        };
+        return fault_at_pin(output, message, help);
+    }
+    if hidden.is_empty() {
+        return fault_at_plugin(output, error.headline(), not_found(output, error).or_else(|| error.help()));
+    }
+    let message = format!("the plugin that {} names: {}", hidden.named(), error.cause());
+    // What there is instead of an unknown name may be told, but not what that name is like.
+    let help = if matches!(error, LoadError::Unknown { .. }) { None } else { error.help() };
     fault_at_plugin(output, message, help)
 }
 
+/// Where a relative path begins, for one that leads nowhere.
+fn not_found(output: &OutputConfig, error: &LoadError) -> Option<String> {
+    let (LoadError::Read { cause, .. }, PluginSource::File(path)) = (error, &output.plugin_source) else { return None };
+    let written = Path::new(&output.plugin);
+    if cause.kind() != std::io::ErrorKind::NotFound || written.is_absolute() {
+        return None;
+    }
+    let begins = "a relative path begins at the configuration file's folder";
+    if path != written && written.is_file() {
+        let there = std::path::absolute(written).unwrap_or_else(|_| written.to_owned());
+        return Some(format!("{begins}; the working directory has one: {}", there.display()));
+    }
+    Some(begins.to_owned())
+}
+
 fn built_in(output: &OutputConfig) -> bool {
-    matches!(output.plugin_source(), PluginSource::BuiltIn(_))
+    matches!(output.plugin_source, PluginSource::BuiltIn(_))
 }
 
 /// What the plan asks for and the configuration does not grant.
@@ -229,9 +253,22 @@ pub(super) fn queues(
 #[must_use]
 pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
     let unwanted = |source: &&crate::config::SourceConfig| {
-        !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
+        // Which tags will be sent is not known.
+        !source.kind.has_tags_of_its_own()
+            && !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
     };
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
+}
+
+/// Components in `plugins.dir` that no output can name, since a built-in has their name.
+#[must_use]
+pub fn shadowed_plugins(config: &Config) -> Vec<PathBuf> {
+    let files = config
+        .plugins
+        .dirs
+        .iter()
+        .flat_map(|dir| builtin::names().iter().map(move |name| dir.join(format!("{name}.wasm"))));
+    files.filter(|file| file.is_file()).collect()
 }
 
 fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, WorkerHealth};
 use crate::config::units::format_size;
-use crate::config::{Config, OutputConfig, SourceConfig, SourceKind};
+use crate::config::{Config, OutputConfig, SourceConfig};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
@@ -33,8 +33,8 @@ struct Inner {
 #[derive(Debug)]
 struct Watched {
     plugin: String,
-    /// Whether `/ready` speaks of it: a load balancer stands in front of `http` sources, and what else is full is nothing to it. Where there
-    /// is no such source, every output counts.
+    /// Whether `/ready` speaks of it: a load balancer stands in front of `http` and `forward` sources, and what else is full is nothing to it.
+    /// Where there is no such source, every output counts.
     counts: bool,
     handle: OutputHandle,
 }
@@ -101,8 +101,9 @@ impl Board {
 }
 
 fn counts_for_readiness(output: &OutputConfig, sources: &[SourceConfig]) -> bool {
-    let mut by_http = sources.iter().filter(|source| matches!(source.kind, SourceKind::Http(_))).peekable();
-    by_http.peek().is_none() || by_http.any(|source| wants(&output.matches, &source.tag))
+    let mut listening = sources.iter().filter(|source| source.kind.listen().is_some()).peekable();
+    let feeds = |source: &SourceConfig| source.kind.has_tags_of_its_own() || wants(&output.matches, &source.tag);
+    listening.peek().is_none() || listening.any(feeds)
 }
 
 fn turned_away(output: &OutputStatus) -> Option<String> {

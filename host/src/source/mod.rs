@@ -1,13 +1,17 @@
-//! Sources take records in: files that grow, standard input, HTTP, and made-up records for trials.
+//! Sources take records in: files that grow, standard input, HTTP, the Fluentd forward protocol, and made-up records for trials.
 //!
 //! Each parses its input into chunks and hands them to the [`Intake`]. Whoever sent a record is answered only when its
 //! chunk is durable; where a source reads from something that stays (files), its position is in the chunk. A source stops when
 //! its token is cancelled, and then has nothing in hand that it answered for. `docs/sources.md` is for those who set them up.
 
+mod compressed;
+mod forward;
 mod generate;
 mod http;
 mod lane;
 mod lines;
+mod places;
+mod room;
 mod sink;
 mod stdin;
 mod tail;
@@ -19,6 +23,7 @@ mod with_intake;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -46,6 +51,7 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
         SourceKind::Tail(tail) => tail::spawn(config, tail, sink, shutdown),
         SourceKind::Stdin => stdin::spawn(config, sink, shutdown),
         SourceKind::Http(http) => http::spawn(config, http, sink, shutdown),
+        SourceKind::Forward(forward) => forward::spawn(config, forward, sink, shutdown),
         SourceKind::Generate(generate) => Ok(generate::spawn(config, generate, sink, shutdown)),
     }
 }
@@ -57,6 +63,7 @@ pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
         SourceKind::Tail(_) => &["line_too_long", "truncated"],
         SourceKind::Stdin => &["line_too_long", "stopped"],
         SourceKind::Http(_) => &["invalid"],
+        SourceKind::Forward(_) => &["group_mark"],
         SourceKind::Generate(_) => &[],
     }
 }
@@ -64,7 +71,11 @@ pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
 /// The reasons for which sources of this kind refuse requests.
 #[must_use]
 pub fn refusal_reasons(kind: &SourceKind) -> &'static [&'static str] {
-    if let SourceKind::Http(_) = kind { &http::REFUSALS } else { &[] }
+    match kind {
+        SourceKind::Http(_) => &http::REFUSALS,
+        SourceKind::Forward(_) => &forward::REFUSALS,
+        SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Generate(_) => &[],
+    }
 }
 
 /// A source at work.
@@ -137,6 +148,26 @@ pub enum SourceError {
         address: SocketAddr,
         /// The cause.
         cause: std::io::Error,
+    },
+    /// Its Unix socket is not to be had.
+    #[error("source {source_name}: listening on {} failed: {why}", .path.display())]
+    ListenUnix {
+        /// The source.
+        source_name: Arc<str>,
+        /// The socket's path.
+        path: PathBuf,
+        /// The cause, and what to do.
+        why: String,
+    },
+    /// Its TLS files are of no use.
+    #[error("source {source_name}: tls.{key}: {why}")]
+    Tls {
+        /// The source.
+        source_name: Arc<str>,
+        /// The key that names the file.
+        key: &'static str,
+        /// What is wrong with it.
+        why: String,
     },
     /// A path pattern is none.
     #[error("source {source_name}: {pattern:?} is not a path pattern: {why}")]

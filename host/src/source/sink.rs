@@ -28,6 +28,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
     /// Counts a request that was not taken.
     fn count_refused(&self, source: &str, reason: &'static str);
+    /// Counts connections that were opened, or (with a minus) ended.
+    fn count_connections(&self, source: &str, change: i64);
 }
 
 impl Sink for Intake {
@@ -55,5 +57,8 @@ impl Sink for Intake {
     }
     fn count_refused(&self, source: &str, reason: &'static str) {
         Intake::count_refused(self, source, reason);
+    }
+    fn count_connections(&self, source: &str, change: i64) {
+        Intake::count_connections(self, source, change);
     }
 }

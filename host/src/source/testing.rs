@@ -26,6 +26,7 @@ struct Inner {
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
     refused: BTreeMap<&'static str, u64>,
+    connections: i64,
     refusals: VecDeque<Refused>,
     /// How many times positions that go with no record are not kept.
     unkept: u64,
@@ -99,6 +100,11 @@ impl FakeSink {
     /// How many requests were refused, by reason.
     pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
         self.inner.lock().unwrap().refused.clone()
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections(&self) -> i64 {
+        self.inner.lock().unwrap().connections
     }
 
     /// Waits until there are so many records.
@@ -180,6 +186,9 @@ impl Sink for Arc<FakeSink> {
     }
     fn count_refused(&self, _source: &str, reason: &'static str) {
         *self.inner.lock().unwrap().refused.entry(reason).or_default() += 1;
+    }
+    fn count_connections(&self, _source: &str, change: i64) {
+        self.inner.lock().unwrap().connections += change;
     }
 }
 

@@ -132,6 +132,7 @@ struct Inner {
     accepted_bytes: Count<BySource>,
     discarded: Count<BySourceReason>,
     refused: Count<BySourceReason>,
+    connections: Level<BySource>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -184,6 +185,7 @@ impl Metrics {
             "Requests of which a source took nothing, by reason",
             inner.refused.clone(),
         );
+        r.register("source_connections", "Connections that are open to a source", inner.connections.clone());
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
         r.register("delivered_records", "Records confirmed by the destination", inner.delivered_records.clone());
@@ -329,6 +331,10 @@ impl Metrics {
     pub fn refused(&self, source: &str, reason: &str) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
         self.inner.refused.get_or_create(&by).inc();
+    }
+    /// Connections to a source were opened, or (with a minus) ended.
+    pub fn connections(&self, source: &str, change: i64) {
+        self.inner.connections.get_or_create(&BySource { source: source.into() }).inc_by(change);
     }
     /// Records are on disk for an output.
     pub fn durable(&self, output: &str, records: u64, bytes: u64) {

@@ -23,6 +23,7 @@ mod place;
 mod seaweed;
 pub mod skip;
 mod wait;
+pub mod walkthrough;
 mod wharf;
 mod writer;
 

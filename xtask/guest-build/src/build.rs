@@ -12,6 +12,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[("s3", "wharf-s3"), ("cloudwatch_logs", 
 /// Plugins that only the host's tests load.
 pub const FOR_TESTS: &[(&str, &str)] = &[("misbehaving", "wharf-misbehaving")];
 
+/// Plugins that only the host's benchmarks load.
+pub const FOR_BENCHES: &[(&str, &str)] = &[("bench", "wharf-bench-plugin")];
+
 /// Why the components could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -60,6 +63,14 @@ pub fn build_all(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<
 /// See [`BuildError`].
 pub fn build_for_tests(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
     build(FOR_TESTS, repo_root, out_dir, target_dir)
+}
+
+/// The same for the plugins that only the host's benchmarks load, [`FOR_BENCHES`].
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build_for_benches(repo_root: &Path, out_dir: &Path, target_dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    build(FOR_BENCHES, repo_root, out_dir, target_dir)
 }
 
 fn build(

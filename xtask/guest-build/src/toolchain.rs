@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The target of all guests: no operating system, not even WASI. What a plugin may do is in its WIT imports alone.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Debian's second tool chain (packages `rustc-web`, `cargo-web`, `rust-web-src`): a recent one whose standard library comes as source.
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
@@ -44,6 +44,14 @@ pub struct ToolchainError {
     system: String,
 }
 
+impl ToolchainError {
+    /// What was looked at, and what is missing there.
+    #[must_use]
+    pub fn found(&self) -> String {
+        format!("{}; {}", self.own, self.system)
+    }
+}
+
 /// Why nothing could be installed.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -61,7 +69,15 @@ impl Toolchain {
     /// # Errors
     /// Where there is none: the text names the one command to run.
     pub fn find() -> Result<Self, ToolchainError> {
-        let own = match Self::own() {
+        Self::find_in(Path::new("."))
+    }
+
+    /// Looks for the one that compiles a project's folder: where Rust is from rustup, files there may choose it.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn find_in(folder: &Path) -> Result<Self, ToolchainError> {
+        let own = match Self::own(folder) {
             Ok(own) => return Ok(own),
             Err(why) => why,
         };
@@ -71,10 +87,10 @@ impl Toolchain {
         }
     }
 
-    fn own() -> Result<Self, String> {
+    fn own(folder: &Path) -> Result<Self, String> {
         let rustc = from_env("RUSTC", "rustc");
         let cargo = from_env("CARGO", "cargo");
-        let sysroot = sysroot(&rustc)?;
+        let sysroot = sysroot_in(folder, &rustc)?;
         if has_std(&sysroot, TARGET) {
             Ok(Self::Own { cargo, rustc })
         } else {
@@ -100,8 +116,9 @@ impl Toolchain {
         Ok(Self::FromSource { cargo, rustc, linker })
     }
 
-    /// A cargo command that builds for [`TARGET`], free of what a surrounding cargo meant for the host.
-    pub(crate) fn build(&self) -> Command {
+    /// Its cargo, free of what a surrounding cargo meant for the host.
+    #[must_use]
+    pub fn cargo(&self) -> Command {
         let (cargo, rustc) = match self {
             Self::Own { cargo, rustc } | Self::FromSource { cargo, rustc, .. } => (cargo, rustc),
         };
@@ -111,7 +128,15 @@ impl Toolchain {
                 command.env_remove(name);
             }
         }
-        command.env("RUSTC", rustc).args(["build", "--target", TARGET]);
+        command.env("RUSTC", rustc);
+        command
+    }
+
+    /// A cargo command that builds for [`TARGET`].
+    #[must_use]
+    pub fn build(&self) -> Command {
+        let mut command = self.cargo();
+        command.args(["build", "--target", TARGET]);
         if let Self::FromSource { linker, .. } = self {
             command.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
@@ -165,8 +190,13 @@ fn from_env(variable: &str, default: &str) -> PathBuf {
 }
 
 fn sysroot(rustc: &Path) -> Result<PathBuf, String> {
+    sysroot_in(Path::new("."), rustc)
+}
+
+fn sysroot_in(folder: &Path, rustc: &Path) -> Result<PathBuf, String> {
     let output = Command::new(rustc)
         .args(["--print", "sysroot"])
+        .current_dir(folder)
         .stderr(Stdio::null())
         .output()
         .map_err(|cause| format!("{} cannot be run: {cause}", rustc.display()))?;

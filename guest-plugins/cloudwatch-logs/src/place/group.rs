@@ -24,12 +24,17 @@ pub(super) fn make<W: World>(world: &W, name: &str, group: &NewGroup) -> Result<
         match world.create_group(name, class, tags, group.kms_key_id.as_deref()) {
             Ok(()) => {
                 world.count_all("groups_created", 1, &[]);
-                info!("log group made"; group = name);
+                info!("log group made", group = name);
                 for (left_out, what) in [(leaves_class, "class"), (leaves_tags, "tags")] {
                     if left_out {
                         world.count_all("side_call_failures", 1, &[("call", what)]);
                         let cause = refusal.as_ref().map(Error::to_string).unwrap_or_default();
-                        warn!("a log group was made without its {}, which CloudWatch Logs refused: {}", what, cause; group = name);
+                        warn!(
+                            "a log group was made without its {}, which CloudWatch Logs refused: {}",
+                            what,
+                            cause,
+                            group = name
+                        );
                     }
                 }
                 return Ok(());

@@ -35,7 +35,7 @@ impl Retention {
             return;
         }
         if let Err(cause) = world.store(&row(group), Some(b"")) {
-            warn!("that a log group still needs its retention could not be written down: {}", cause; group = group);
+            warn!("that a log group still needs its retention could not be written down: {}", cause, group = group);
         }
     }
 
@@ -48,13 +48,18 @@ impl Retention {
             Err(error) if error.code() == NOT_FOUND => true,
             Err(error) => {
                 world.count_all("side_call_failures", 1, &[("call", "retention")]);
-                warn!("the retention of a log group could not be set to {} days, and is tried again: {}", days, error; group = group);
+                warn!(
+                    "the retention of a log group could not be set to {} days, and is tried again: {}",
+                    days,
+                    error,
+                    group = group
+                );
                 false
             }
         };
         if settled {
             if let Err(cause) = world.store(&row(group), None) {
-                warn!("that a log group has its retention could not be written down: {}", cause; group = group);
+                warn!("that a log group has its retention could not be written down: {}", cause, group = group);
             }
         }
         let next = (!settled).then(|| world.now() + PAUSE);

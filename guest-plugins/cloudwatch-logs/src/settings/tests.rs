@@ -7,7 +7,7 @@ use crate::names;
 const KEY: &str = "arn:aws:kms:eu-central-1:123456789012:key/12345678-1234-1234-1234-123456789abc";
 
 /// Of a group and a stream, unless the configuration has its own; null takes one out.
-fn new(config: Value) -> Result<(Settings, Plan), Vec<ConfigFault>> {
+fn new(config: Value) -> Result<(Settings, Plan), Faults> {
     let mut all = json!({ "log_group_name": "/app", "log_stream_name": "main" });
     for (option, value) in config.as_object().unwrap() {
         all[option] = value.clone();
@@ -201,7 +201,7 @@ fn retention_takes_exactly_the_days_that_aws_names() {
 
 #[test]
 fn the_schema_describes_every_option_and_names_what_belongs_elsewhere() {
-    let schema = schema::complete(schema::of::<Config>(), &[], names::ELSEWHERE);
+    let schema = schema::of_output::<crate::CloudWatchLogs>();
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["required"], json!(["log_group_name"]));
     let properties = schema["properties"].as_object().unwrap();

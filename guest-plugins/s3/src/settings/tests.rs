@@ -6,7 +6,7 @@ use crate::template::Facts;
 
 mod refused;
 
-fn new(config: Value) -> Result<(Settings, Plan), Vec<ConfigFault>> {
+fn new(config: Value) -> Result<(Settings, Plan), Faults> {
     let mut config = config;
     config["bucket"] = config.get("bucket").cloned().unwrap_or_else(|| "my-bucket".into());
     schema::resolve_aliases(&mut config, names::ALIASES)?;
@@ -147,7 +147,7 @@ fn the_threshold_is_whole_parts() {
 
 #[test]
 fn the_schema_describes_every_option_and_names_what_belongs_elsewhere() {
-    let schema = schema::complete(schema::of::<Config>(), names::ALIASES, names::ELSEWHERE);
+    let schema = schema::of_output::<crate::S3>();
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["required"], json!(["bucket"]));
     let properties = schema["properties"].as_object().unwrap();

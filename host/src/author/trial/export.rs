@@ -188,12 +188,16 @@ fn without_numbers(path: &str) -> String {
 
 /// What was answered, where the reason says it in the words of the SDK.
 fn answers(reason: &str) -> Option<Value> {
-    let answered = Regex::new(r"(S3|CloudWatch Logs)? ?answered (\d{3})(?: ([A-Za-z]+))?").ok()?;
+    let answered = Regex::new(r"(S3|CloudWatch Logs)? ?answered (\d{3})(?: ([A-Za-z]+))?(?: \((.+)\))?").ok()?;
     let found = answered.captures(reason)?;
     let status = found.get(2)?.as_str();
-    let said = match found.get(3) {
-        Some(code) => Value::from(format!("{status} {}", code.as_str())),
-        None => status.parse::<u16>().ok()?.into(),
+    let code = found.get(3).map(|code| code.as_str());
+    let said = match (code, found.get(4)) {
+        (Some(code), Some(message)) => {
+            json!({ "status": status.parse::<u16>().ok()?, "code": code, "message": message.as_str() })
+        }
+        (Some(code), None) => format!("{status} {code}").into(),
+        (None, _) => status.parse::<u16>().ok()?.into(),
     };
     Some(match found.get(1).map(|service| service.as_str()) {
         Some("S3") => json!({ "s3": { "put-object": said } }),

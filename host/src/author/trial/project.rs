@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use crate::plugin::{PluginSource, builtin};
 
 /// What a project is built from is not in these.
-const NOT_SOURCES: [&str; 5] = ["dist", "target", "tests", "node_modules", "__pycache__"];
+const NOT_SOURCES: [&str; 9] =
+    ["dist", "target", "tests", "node_modules", "__pycache__", "build", "bindings", "dev", "wharf.yaml"];
 /// A project has no more files than this that would have to be looked at.
 const MOST_FILES: usize = 20_000;
 

@@ -22,7 +22,7 @@ impl Recent {
             let kept = self.kept.iter().position(|(number, _)| *number == n).map(|at| self.kept.remove(at));
             let used = match kept {
                 Some(used) => used,
-                None => (n, batch.chunk(n)?),
+                None => (n, batch.read_chunk(n)?),
             };
             self.make_room(used.1.bodies().len());
             self.kept.push(used);

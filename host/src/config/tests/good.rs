@@ -81,6 +81,7 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!(
         config.plugins,
         PluginsConfig {
+            dirs: vec![],
             max_memory_bytes: 67_108_864,
             cpu_per_call: Duration::from_secs(10),
             deliver_timeout: Duration::from_secs(900),
@@ -202,10 +203,10 @@ outputs:
 }
 
 #[test]
-fn a_name_is_a_built_in_and_a_path_is_a_file() {
+fn a_name_is_a_built_in_or_is_looked_for_and_a_path_is_a_file() {
     for (plugin, source) in [
         ("s3", PluginSource::BuiltIn("s3".into())),
-        ("no_such", PluginSource::BuiltIn("no_such".into())),
+        ("no_such", PluginSource::Named { name: "no_such".into(), dirs: vec![] }),
         ("own.wasm", PluginSource::File("own.wasm".into())),
         ("./own", PluginSource::File("./own".into())),
         ("/opt/own.wasm", PluginSource::File("/opt/own.wasm".into())),
@@ -213,6 +214,48 @@ fn a_name_is_a_built_in_and_a_path_is_a_file() {
         let text = output("").replace("plugin: s3", &format!("plugin: {plugin}"));
         assert_eq!(parse(&text).unwrap().outputs[0].plugin_source(), source, "{plugin}");
     }
+}
+
+#[test]
+fn components_are_looked_for_from_the_files_own_folder() {
+    let one = |path: &str, plugin: &str, dir: &str| {
+        let text =
+            format!("plugins: {{ dir: {dir} }}\n{}", output("").replace("plugin: s3", &format!("plugin: {plugin}")));
+        Config::parse(&text, path.as_ref(), &|_| None).unwrap().outputs.remove(0).plugin_source()
+    };
+    let named = |dirs: &[&str]| PluginSource::Named { name: "own".into(), dirs: dirs.iter().map(Into::into).collect() };
+    for (path, plugin, dir, source) in [
+        ("wharf.yaml", "./own.wasm", "plugins", PluginSource::File("./own.wasm".into())),
+        ("/etc/wharf/wharf.yaml", "own.wasm", "plugins", PluginSource::File("/etc/wharf/own.wasm".into())),
+        ("conf/wharf.yaml", "../own.wasm", "plugins", PluginSource::File("conf/../own.wasm".into())),
+        ("conf/wharf.yaml", "/opt/own.wasm", "plugins", PluginSource::File("/opt/own.wasm".into())),
+        ("conf/wharf.yaml", "own", "plugins", named(&["conf/plugins"])),
+        ("/etc/wharf.yaml", "own", "[/opt/a, b]", named(&["/opt/a", "/etc/b"])),
+        // A built-in's name is never another's.
+        ("conf/wharf.yaml", "s3", "plugins", PluginSource::BuiltIn("s3".into())),
+    ] {
+        assert_eq!(one(path, plugin, dir), source, "{path} {plugin} {dir}");
+    }
+}
+
+#[test]
+fn a_component_is_pinned_by_its_digest_beside_it() {
+    let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let with = |line: &str| output(line).replace("plugin: s3", "plugin: ./own.wasm");
+    let pinned = parse(&with(&format!("sha256: {digest}"))).unwrap();
+    assert_eq!(pinned.outputs[0].pin.unwrap().to_string(), digest);
+    assert_eq!(parse(&with("")).unwrap().outputs[0].pin, None);
+    // Digits alone, which YAML takes for a number.
+    assert!(faults(&with(&format!("sha256: {}", "1".repeat(64)))).contains("put it in quotes"));
+    let expected = "wharf.yaml:7:13: outputs.archive.sha256: expected the SHA-256 of the component, 64 hexadecimal digits, found text \"9f86\"\n    \
+                    help: `sha256sum FILE` and `wharf plugin inspect FILE` show it";
+    assert_eq!(faults(&with("sha256: 9f86")), expected);
+    let expected = "wharf.yaml:7:13: outputs.archive.sha256: a built-in component cannot be pinned: s3 is part of this program, and changes with it\n    \
+                    help: leave sha256 out; what is pinned is the version of Wharf";
+    assert_eq!(faults(&output(&format!("sha256: {digest}"))), expected);
+    let expected = "wharf.yaml:5:13: outputs.archive.plugin: has its digest behind it, which has a key of its own\n    \
+                    help: write plugin: ./own.wasm and, beside it, sha256: with the 64 hexadecimal digits";
+    assert_eq!(faults(&output("").replace("plugin: s3", &format!("plugin: ./own.wasm@sha256:{digest}"))), expected);
 }
 
 #[test]

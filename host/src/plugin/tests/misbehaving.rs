@@ -158,6 +158,18 @@ async fn a_batch_of_several_chunks_reads_as_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_record_of_a_mixed_batch_tells_its_own_tag() {
+    let bench = Bench::new().await;
+    let (first, second) = (bench.batch_of("read", &[&["a"], &["b"]]).await, bench.batch_of("x", &[&["c", "d"]]).await);
+    let last = bench.batch_of("read", &[&["e"]]).await;
+    let portions = [&first.portions[..], &second.portions, &last.portions].concat();
+    let (outcome, _) = bench.worker().await.deliver(Delivery { portions: portions.into(), ..first }).await;
+    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    let read = "5 records, 5 bytes, attempt 1: 1000=a 1001=b 1000=c of x 1001=d of x 1000=e";
+    assert_eq!(failure.message, read);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_guest_sees_the_portions_of_its_batch_as_if_there_were_nothing_else_in_their_chunks() {
     let bench = Bench::new().await;
     let keys = [
@@ -311,7 +323,7 @@ async fn what_is_no_plugin_is_refused_with_a_remedy() {
         host.load(&PluginSource::File(path)).await.unwrap_err().to_string()
     };
     let core = load(b"\0asm\x01\0\0\0").await;
-    assert!(core.contains("plugin.wasm") && core.contains("wasm32-wasip2"), "{core}");
+    assert!(core.contains("plugin.wasm") && core.contains("wharf plugin new"), "{core}");
     assert!(load(b"hello").await.contains("not WebAssembly"));
     let empty = load(b"\0asm\x0d\0\x01\0").await;
     assert!(empty.contains("does not export wharf:output/output@0.1.0"), "{empty}");

@@ -1,7 +1,9 @@
 //! Real components in a real host, with a real journal and state behind them.
 
 mod built_in;
+mod loading;
 mod misbehaving;
+pub(crate) mod odd;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -121,7 +121,7 @@ fn write_byte_twice(byte: u8, out: &mut Vec<u8>) {
 }
 
 /// Appends any bytes, escaped; what is no UTF-8 becomes U+FFFD, one for each maximal subpart as Unicode recommends.
-pub(super) fn write_lossy(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_lossy(bytes: &[u8], out: &mut Vec<u8>) {
     // Mostly it is UTF-8, and that is found out many bytes at a time.
     if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
         return write(text.as_bytes(), out);

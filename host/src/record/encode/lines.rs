@@ -1,4 +1,7 @@
-//! Records as lines.
+//! Records as lines, or as the items of one JSON array.
+//!
+//! An item is written like a line, but with a comma before it in the place of the line feed behind it; the first comma of all then becomes
+//! the bracket that opens the array. So it does not matter where windows, chunks and pieces end, or which records are skipped.
 
 use super::object::{self, Key};
 use super::{Format, Options, TEXT_KEY, escape};
@@ -12,6 +15,10 @@ const MAX_NOTED: usize = 10_000;
 pub(super) struct Lines {
     text: Way,
     json: Way,
+    /// What stands before each record and behind it.
+    around: (&'static [u8], &'static [u8]),
+    /// Of an array: whether its first item is written.
+    array: Option<bool>,
     skipped: u64,
     noted: Vec<u32>,
 }
@@ -19,8 +26,10 @@ pub(super) struct Lines {
 /// How records of one kind become lines.
 #[derive(Debug)]
 enum Way {
-    /// The bodies as they are.
+    /// The bodies as they are, with their line feeds.
     Copy,
+    /// The bodies, each by itself.
+    Each,
     /// Not at all: text has no such key.
     Skip,
     /// A text body as a JSON string, behind a prefix that opens it.
@@ -43,28 +52,33 @@ enum Ending {
 impl Lines {
     pub(super) fn new(options: Options) -> Self {
         let Options { format, date_key, date_format, log_key, .. } = options;
+        let is_array = format == Format::JsonArray;
+        let around: (&[u8], &[u8]) = if is_array { (b",", b"") } else { (b"", b"\n") };
+        let copy = if is_array { Way::Each } else { Way::Copy };
         let (text, json) = match (format, log_key, date_key) {
             (Format::Text, None, _) => (Way::Copy, Way::Copy),
             (Format::Text, Some(key), _) => {
                 (if key == TEXT_KEY { Way::Copy } else { Way::Skip }, Way::ValueText(Key::new(&key)))
             }
-            (Format::JsonLines, Some(key), _) => {
-                let text = Way::Text(Prefix::constant("\""), Ending::String);
+            (Format::JsonLines | Format::JsonArray, Some(key), _) => {
+                let text = Way::Text(Prefix::constant(around.0, "\""), Ending::String);
                 (if key == TEXT_KEY { text } else { Way::Skip }, Way::Value(Key::new(&key)))
             }
-            (Format::JsonLines, None, None) => (Way::Text(Prefix::constant("{\"log\":\""), Ending::Object), Way::Copy),
-            (Format::JsonLines, None, Some(key)) => {
+            (Format::JsonLines | Format::JsonArray, None, None) => {
+                (Way::Text(Prefix::constant(around.0, "{\"log\":\""), Ending::Object), copy)
+            }
+            (Format::JsonLines | Format::JsonArray, None, Some(key)) => {
                 // A record's own key comes before the date's, and a text record has this one.
                 let text = if key == TEXT_KEY {
-                    Prefix::constant("{\"log\":\"")
+                    Prefix::constant(around.0, "{\"log\":\"")
                 } else {
-                    Prefix::dated(&key, date_format, ",\"log\":\"")
+                    Prefix::dated(around.0, &key, date_format, ",\"log\":\"")
                 };
-                let json = Way::Dated(Prefix::dated(&key, date_format, ""), Key::new(&key));
+                let json = Way::Dated(Prefix::dated(b"", &key, date_format, ""), Key::new(&key));
                 (Way::Text(text, Ending::Object), json)
             }
         };
-        Self { text, json, skipped: 0, noted: Vec::new() }
+        Self { text, json, around, array: is_array.then_some(false), skipped: 0, noted: Vec::new() }
     }
     /// Records without the wanted key: how many, and the first numbers.
     pub(super) fn skipped(&self) -> (u64, &[u32]) {
@@ -72,11 +86,29 @@ impl Lines {
     }
     /// Appends `count` records from `first`. The first one's number in the batch is `number`.
     pub(super) fn write(&mut self, chunk: &Chunk, first: u32, count: u32, number: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.append(chunk, first, count, number, out);
+        if let (Some(begun @ false), Some(comma)) = (&mut self.array, out.get_mut(start)) {
+            *comma = b'[';
+            *begun = true;
+        }
+    }
+    /// Appends what stands behind the last record.
+    pub(super) fn finish(&self, out: &mut Vec<u8>) {
+        match self.array {
+            None => {}
+            Some(true) => out.push(b']'),
+            Some(false) => out.extend_from_slice(b"[]"),
+        }
+    }
+
+    fn append(&mut self, chunk: &Chunk, first: u32, count: u32, number: u64, out: &mut Vec<u8>) {
         let bytes = chunk.bodies().get(chunk.span(first, count)).unwrap_or_default();
         let way = match chunk.meta().kind {
             BodyKind::Text => &mut self.text,
             BodyKind::Json => &mut self.json,
         };
+        let (before, behind) = self.around;
         let records = chunk.range(first, count);
         let mut skip = |number: u64| {
             self.skipped += 1;
@@ -87,12 +119,25 @@ impl Lines {
         };
         match way {
             Way::Copy => out.extend_from_slice(bytes),
+            Way::Each => {
+                out.reserve(bytes.len());
+                for record in records {
+                    out.extend_from_slice(before);
+                    out.extend_from_slice(record.body);
+                    out.extend_from_slice(behind);
+                }
+            }
             Way::Skip => (number..).zip(records).for_each(|(number, _)| skip(number)),
-            Way::Text(prefix, Ending::Object) => write_texts(records, bytes, prefix, b"\"}\n", out),
-            Way::Text(prefix, Ending::String) => write_texts(records, bytes, prefix, b"\"\n", out),
+            Way::Text(prefix, ending) => match (ending, self.array) {
+                (Ending::Object, None) => write_texts(records, bytes, prefix, b"\"}\n", out),
+                (Ending::String, None) => write_texts(records, bytes, prefix, b"\"\n", out),
+                (Ending::Object, Some(_)) => write_texts(records, bytes, prefix, b"\"}", out),
+                (Ending::String, Some(_)) => write_texts(records, bytes, prefix, b"\"", out),
+            },
             Way::Dated(prefix, key) => {
                 let all_absent = key.is_absent(bytes);
                 for record in records {
+                    out.extend_from_slice(before);
                     let has_key = !all_absent && !key.is_absent(record.body) && key.value(record.body).is_some();
                     match object::inside(record.body).filter(|_| !has_key) {
                         Some(rest) => {
@@ -102,7 +147,7 @@ impl Lines {
                         }
                         None => out.extend_from_slice(record.body),
                     }
-                    out.push(b'\n');
+                    out.extend_from_slice(behind);
                 }
             }
             Way::Value(key) | Way::ValueText(key) if key.is_absent(bytes) => {
@@ -114,8 +159,9 @@ impl Lines {
                         skip(number);
                         continue;
                     };
+                    out.extend_from_slice(before);
                     out.extend_from_slice(value);
-                    out.push(b'\n');
+                    out.extend_from_slice(behind);
                 }
             }
             Way::ValueText(key) => {
@@ -180,12 +226,12 @@ struct Date {
 }
 
 impl Prefix {
-    fn constant(text: &str) -> Self {
-        Self { bytes: text.into(), date: None }
+    fn constant(before: &[u8], text: &str) -> Self {
+        Self { bytes: [before, text.as_bytes()].concat(), date: None }
     }
-    /// `{"key":date` and `tail`.
-    fn dated(key: &str, format: DateFormat, tail: &'static str) -> Self {
-        let bytes = [b"{", object::quoted(key).as_slice(), b":"].concat();
+    /// `before`, `{"key":date` and `tail`.
+    fn dated(before: &[u8], key: &str, format: DateFormat, tail: &'static str) -> Self {
+        let bytes = [before, b"{", object::quoted(key).as_slice(), b":"].concat();
         Self { date: Some(Date { head: bytes.len(), format, tail, rendered: None }), bytes }
     }
     fn at(&mut self, time_ns: i64) -> &[u8] {

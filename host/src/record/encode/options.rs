@@ -44,8 +44,9 @@ impl Format {
     pub fn parse(name: &str) -> Result<Self, String> {
         match name {
             "json_lines" => Ok(Self::JsonLines),
+            "json_array" => Ok(Self::JsonArray),
             "text" => Ok(Self::Text),
-            _ => Err(format!("`{name}` is no format; use json_lines, text")),
+            _ => Err(format!("`{name}` is no format; use json_lines, json_array, text")),
         }
     }
 }
@@ -87,6 +88,7 @@ mod tests {
         let options = Options::parse("text", None, "iso8601", Some("log".into()), "zstd", Some(19)).unwrap();
         assert_eq!((options.format, options.compression), (Format::Text, Compression::Zstd(19)));
         assert_eq!(options.log_key.as_deref(), Some("log"));
+        assert_eq!(Format::parse("json_array"), Ok(Format::JsonArray));
         assert_eq!(Compression::parse("none", Some(3)), Ok(Compression::None));
         assert_eq!(Compression::parse("zstd", None), Ok(Compression::Zstd(3)));
         assert_eq!(Compression::parse("gzip", Some(0)), Ok(Compression::Gzip(0)));
@@ -97,7 +99,7 @@ mod tests {
         let fault = |format, date_format, key: &str, compression, level| {
             Options::parse(format, None, date_format, Some(key.into()), compression, level).unwrap_err()
         };
-        assert_eq!(fault("json", "epoch", "k", "none", None), "`json` is no format; use json_lines, text");
+        assert_eq!(fault("json", "epoch", "k", "none", None), "`json` is no format; use json_lines, json_array, text");
         assert!(fault("text", "rfc3339", "k", "none", None).starts_with("`rfc3339` is no date format; use iso8601,"));
         assert_eq!(fault("text", "epoch", "", "none", None), "`log_key` is empty; name a key, or leave it out");
         assert_eq!(fault("text", "epoch", "k", "snappy", None), "`snappy` is no compression; use none, gzip, zstd");

@@ -234,6 +234,85 @@ mod json_records {
     }
 }
 
+mod arrays {
+    use super::*;
+
+    fn array(chunks: &[Chunk], date_key: Option<&str>, log_key: Option<&str>) -> String {
+        encoded(chunks, options("json_array", date_key, log_key))
+    }
+
+    #[test]
+    fn hold_the_objects_of_all_chunks_on_one_line() {
+        let chunks = [text(&["a \"b\"", ""]), json(&[r#"{"k":1}"#, "{}", r#"{"date":2}"#]), text(&["c"])];
+        let expected = [
+            format!(r#"{{"date":"{DATE}","log":"a \"b\""}}"#),
+            format!(r#"{{"date":"{DATE}","log":""}}"#),
+            format!(r#"{{"date":"{DATE}","k":1}}"#),
+            format!(r#"{{"date":"{DATE}"}}"#),
+            r#"{"date":2}"#.to_owned(),
+            format!(r#"{{"date":"{DATE}","log":"c"}}"#),
+        ];
+        assert_eq!(array(&chunks, Some("date"), None), format!("[{}]", expected.join(",")));
+    }
+
+    #[test]
+    fn of_objects_that_nothing_is_added_to_hold_them_as_they_are() {
+        let chunks = [json(&[r#"{"b":1,"a":"\u00e9"}"#]), json(&["{}", r#"{"c":[1, 2]}"#]), text(&["x"])];
+        assert_eq!(array(&chunks, None, None), r#"[{"b":1,"a":"\u00e9"},{},{"c":[1, 2]},{"log":"x"}]"#);
+    }
+
+    #[test]
+    fn of_one_key_s_values_leave_out_records_without_it_wherever_they_are() {
+        let chunks =
+            [json(&["{}", r#"{"log":"a\nb"}"#, "{}"]), json(&["{}"]), text(&["t"]), json(&[r#"{"log":[1]}"#, "{}"])];
+        let mut encoder =
+            Encoder::new(chunks.to_vec(), Selection::All, options("json_array", Some("date"), Some("log")));
+        assert_eq!(encoder.next(100).unwrap().unwrap(), r#"["a\nb","t",[1]]"#);
+        assert_eq!(encoder.skipped(), (4, &[0, 2, 3, 6][..]));
+    }
+
+    #[test]
+    fn of_no_records_are_empty() {
+        assert_eq!(array(&[], Some("date"), None), "[]");
+        assert_eq!(array(&[json(&["{}"]), text(&["t"])], None, Some("message")), "[]");
+        let mut encoder =
+            Encoder::new(vec![text(&["a"])], Selection::Indexes(vec![]), options("json_array", None, None));
+        assert_eq!(encoder.next(1).unwrap().unwrap(), "[");
+        assert!(!encoder.finished());
+        assert_eq!(encoder.next(1).unwrap().unwrap(), "]");
+        assert!(encoder.finished());
+    }
+
+    #[test]
+    fn hold_the_selected_records() {
+        let chunks = vec![text(&["0", "1", "2"]), text(&["3"]), text(&["4", "5"])];
+        let select = Selection::Indexes(vec![1, 3, 5]);
+        let all = pieces(Encoder::new(chunks, select, options("json_array", None, None)), 7);
+        assert_eq!(String::from_utf8(all).unwrap(), r#"[{"log":"1"},{"log":"3"},{"log":"5"}]"#);
+    }
+
+    /// jq knows neither our commas nor our windows.
+    #[test]
+    fn are_what_jq_makes_of_the_same_lines() {
+        let lines: Vec<_> =
+            (0..5000).map(|n| format!("line {n} \"quoted\" {} é", "x".repeat(n * 7919 % 100))).collect();
+        let objects: Vec<_> = lines.iter().map(|line| serde_json::json!({ "m": line }).to_string()).collect();
+        let chunks = [text(&lines), json(&objects)];
+        let json_lines = encoded(&chunks, options("json_lines", Some("date"), None));
+        let Some(slurped) = through("jq", &["-c", "-s", "-j", "."], json_lines.as_bytes()) else { return };
+        for compression in [Compression::None, Compression::Gzip(2), Compression::Zstd(3)] {
+            let options = with_compression(options("json_array", Some("date"), None), compression);
+            let packed = pieces(Encoder::new(chunks.to_vec(), Selection::All, options), 70_001);
+            let array = match compression {
+                Compression::None => Some(packed),
+                Compression::Gzip(_) => through("gzip", &["-dc"], &packed),
+                Compression::Zstd(_) => through("zstd", &["-dcq"], &packed),
+            };
+            assert!(array.is_none_or(|array| array == slurped), "{compression:?}");
+        }
+    }
+}
+
 mod selections {
     use super::*;
 
@@ -457,6 +536,44 @@ proptest! {
                 object.shift_insert(0, "date".to_owned(), DATE.into());
             }
             prop_assert_eq!(found.iter().collect::<Vec<_>>(), object.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn serde_json_reads_an_array_as_the_objects_of_its_records(
+        texts in bodies(),
+        objects in prop::collection::vec(prop::collection::vec(("(date|[ab\"é]{0,3})", ".{0,8}"), 0..5), 0..8),
+        dated in any::<bool>(),
+        max in 1_usize..200,
+    ) {
+        let objects: Vec<serde_json::Map<String, Value>> = objects
+            .into_iter()
+            .map(|members| members.into_iter().map(|(key, value)| (key, Value::from(value))).collect())
+            .collect();
+        let mut chunks = vec![text(&texts)];
+        if !objects.is_empty() {
+            let bodies: Vec<_> = objects.iter().map(|object| serde_json::to_string(object).unwrap()).collect();
+            chunks.push(json(&bodies));
+        }
+        let of_texts = texts.iter().map(|body| {
+            serde_json::Map::from_iter([("log".to_owned(), Value::from(String::from_utf8_lossy(body)))])
+        });
+        let expected: Vec<_> = of_texts
+            .chain(objects)
+            .map(|mut object| {
+                if dated && !object.contains_key("date") {
+                    object.shift_insert(0, "date".to_owned(), DATE.into());
+                }
+                object
+            })
+            .collect();
+        let options = options("json_array", dated.then_some("date"), None);
+        let array = pieces(Encoder::new(chunks, Selection::All, options), max);
+        prop_assert!(!array.contains(&b'\n'));
+        let found: Vec<serde_json::Map<String, Value>> = serde_json::from_slice(&array).unwrap();
+        prop_assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
         }
     }
 

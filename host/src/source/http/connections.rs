@@ -16,25 +16,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{debug, warn};
+use tracing::debug;
 
+use super::super::places::Places;
 use super::{Door, answer_to};
 
 /// How long a head that has begun may still take when the source stops.
 const LAST_HEADS: Duration = Duration::from_secs(1);
 
-/// Pause after the system gave no connection (no descriptors, no memory).
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// How many connections, and how long each may wait.
+/// How long a connection may wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// At the same time.
-    pub(super) connections: usize,
     /// For a whole head, from its first byte.
     pub(super) head: Duration,
     /// Without a request.
@@ -53,12 +49,10 @@ enum Phase {
 }
 
 /// Takes connections until the source stops, then answers what is in hand.
-pub(super) async fn serve(listener: TcpListener, door: Arc<Door>, limits: Limits) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+pub(super) async fn serve(listener: TcpListener, places: Places, door: Arc<Door>, limits: Limits) {
     let (tasks, shutdown) = (TaskTracker::new(), door.shutdown.clone());
     let mut said = false;
-    while let Some((stream, place)) =
-        shutdown.run_until_cancelled(next(&listener, &places, &door, &mut said)).await.flatten()
+    while let Some((stream, _, place)) = shutdown.run_until_cancelled(places.next(&listener, &mut said)).await.flatten()
     {
         // Answers are small and waited for.
         drop(stream.set_nodelay(true));
@@ -71,38 +65,6 @@ pub(super) async fn serve(listener: TcpListener, door: Arc<Door>, limits: Limits
     drop(listener);
     tasks.close();
     tasks.wait().await;
-}
-
-/// A connection, once there is a place for it: until then it waits in the system's queue. None only where places are given no more.
-async fn next(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-    door: &Door,
-    said: &mut bool,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let place = match Arc::clone(places).try_acquire_owned() {
-        Ok(place) => {
-            *said = false;
-            place
-        }
-        Err(_) => {
-            if !std::mem::replace(said, true) {
-                warn!(source = %door.name, "all connections are in use (max_connections): more wait until one ends");
-            }
-            Arc::clone(places).acquire_owned().await.ok()?
-        }
-    };
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return Some((stream, place)),
-            // It was gone before it was taken.
-            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {}
-            Err(e) => {
-                warn!(source = %door.name, "no connection can be taken: {e}; it is tried again; a limit on open files may be too low");
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    }
 }
 
 async fn connection(stream: TcpStream, door: Arc<Door>, limits: Limits) {

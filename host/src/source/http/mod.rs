@@ -23,9 +23,11 @@ use tracing::{debug, info};
 
 pub(super) use self::answer::REFUSALS;
 use self::answer::{Denied, accepted};
-use self::body::{Encoding, Held, Room};
+use self::body::Encoding;
 use self::connections::Limits;
 use self::records::Format;
+use super::places::Places;
+use super::room::{Held, Room};
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};
 use crate::config::{HttpSourceConfig, SourceConfig};
@@ -55,6 +57,8 @@ pub(super) fn spawn(
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let limit = http.max_body_bytes.min(LARGEST);
+    let limits = Limits { head: http.header_timeout, idle: http.idle_timeout };
+    let places = Places::new(name.clone(), Arc::clone(&sink), http.max_connections);
     let door = Arc::new(Door {
         name: name.clone(),
         tag: source.tag.clone(),
@@ -64,9 +68,8 @@ pub(super) fn spawn(
         shutdown,
     });
     info!(source = %name, "listening on {address}");
-    let limits = Limits { connections: http.max_connections, head: http.header_timeout, idle: http.idle_timeout };
     let mut running = Running::new(name, async move {
-        connections::serve(listener, door, limits).await;
+        connections::serve(listener, places, door, limits).await;
         SourceEnded::Stopped
     });
     running.address = Some(address);

@@ -55,8 +55,8 @@ fn every_fault_has_its_place_and_a_remedy() {
             "expect.batches[0]: unknown key \"outcom\"; did you mean \"outcome\"?",
         ),
         (
-            "records: [a]\nexpect: { batches: [{ attempts: [{ end: x }] }] }\n",
-            "expect.batches[0].attempts[0]: unknown key \"end\"; did you mean \"ended\"?",
+            "records: [a]\nexpect: { batches: [{ attempts: [{ endd: x }] }] }\n",
+            "expect.batches[0].attempts[0]: unknown key \"endd\"; did you mean \"ended\"?",
         ),
         (
             "records: [a]\nlimits: { cpu: 100 }\n",

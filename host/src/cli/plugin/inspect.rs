@@ -1,0 +1,89 @@
+//! `wharf plugin inspect`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+
+use super::super::{Ended, print};
+use crate::author::inspect::Inspection;
+use crate::config::PluginsConfig;
+use crate::plugin::{HostOptions, PluginHost, PluginSource};
+
+const EXAMPLES: &str = "\
+Examples:
+  wharf plugin inspect ./my-output.wasm
+  wharf plugin inspect s3                          a built-in
+  wharf plugin inspect my-output --dir plugins     plugins/my-output.wasm
+  wharf plugin inspect ./my-output.wasm --json | jq -r .sha256
+
+The component is taken apart, and asked to describe itself; it reaches no file, no network and no
+destination. One that this Wharf cannot use is shown as far as it can be read, with what is wrong
+and what mends it. Exit codes: 0 this Wharf can use it, 1 it cannot.";
+
+/// Arguments.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    /// A component's file, or the name of a built-in one or of one in --dir
+    #[arg(value_name = "FILE|NAME")]
+    plugin: String,
+    /// A folder in which a name is looked for; may be repeated
+    #[arg(long = "dir", value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Ended> {
+    let source = source(&args.plugin, &args.dirs);
+    let limits = PluginsConfig::default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let inspection = runtime.block_on(async {
+        let host = PluginHost::new(HostOptions {
+            cache_dir: None,
+            max_memory_bytes: limits.max_memory_bytes,
+            cpu_per_call: limits.cpu_per_call,
+            deliver_timeout: Duration::from_secs(60),
+            workers: 1,
+        })?;
+        Inspection::of(&source, &host).await
+    })?;
+    match args.json {
+        true => print(&format!("{}\n", inspection.to_json()))?,
+        false => print(&inspection.to_string())?,
+    }
+    match inspection.problem() {
+        None => Ok(()),
+        Some(_) => Err(Ended::Failed(format!("this Wharf cannot use {}", args.plugin))),
+    }
+}
+
+/// A file of this name that is there is meant, whatever its name looks like; but not in a built-in's place.
+fn source(written: &str, dirs: &[PathBuf]) -> PluginSource {
+    match PluginSource::of(written, Path::new(""), dirs) {
+        PluginSource::Named { .. } if Path::new(written).is_file() => PluginSource::File(written.into()),
+        source => source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_in_the_folders_and_a_file_is_a_file() {
+        let dirs = [PathBuf::from("plugins")];
+        for (written, expected) in [
+            ("s3", PluginSource::BuiltIn("s3".into())),
+            ("./s3", PluginSource::File("./s3".into())),
+            ("own.wasm", PluginSource::File("own.wasm".into())),
+            ("own", PluginSource::Named { name: "own".into(), dirs: dirs.to_vec() }),
+            // This crate's own manifest, where the tests run.
+            ("Cargo.toml", PluginSource::File("Cargo.toml".into())),
+        ] {
+            assert_eq!(source(written, &dirs), expected, "{written}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Finding a component and reading its bytes.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::{LoadError, PluginSource, builtin, compatible};
+use crate::capability::{blocking, one_line};
+
+/// Most names that an error lists.
+const MOST_NAMES: usize = 20;
+
+/// A component's bytes, and what it is called in messages: a built-in's name, or the file.
+#[derive(Debug)]
+pub(super) struct Bytes {
+    pub(super) name: String,
+    pub(super) bytes: Cow<'static, [u8]>,
+}
+
+/// Reads a component.
+pub(super) async fn read(source: &PluginSource) -> Result<Bytes, LoadError> {
+    let path = match source {
+        PluginSource::BuiltIn(name) => {
+            return match builtin::component(name) {
+                Some(bytes) => Ok(Bytes { name: name.clone(), bytes: Cow::Borrowed(bytes) }),
+                None => Err(unknown(name, &[])),
+            };
+        }
+        PluginSource::File(path) => path.clone(),
+        PluginSource::Named { name, dirs } => {
+            match dirs.iter().map(|dir| file_of(dir, name)).find(|path| path.is_file()) {
+                Some(path) => path,
+                None => return Err(unknown(name, dirs)),
+            }
+        }
+    };
+    let name = path.display().to_string();
+    let failed = |cause: std::io::Error| LoadError::Read { name: name.clone(), cause };
+    let bytes =
+        blocking(move || contents(&path)).await.map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    match bytes {
+        Ok(bytes) => Ok(Bytes { name, bytes: Cow::Owned(bytes) }),
+        Err(cause) => Err(failed(cause)),
+    }
+}
+
+/// One byte more than is allowed tells that there is too much, without reading all of it.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    regular_file(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a file, but nothing that a read could wait on for ever.
+fn regular_file(path: &Path) -> std::io::Result<std::fs::File> {
+    if std::fs::metadata(path)?.is_file() {
+        std::fs::File::open(path)
+    } else {
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+fn file_of(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.wasm"))
+}
+
+/// Names of the components in a folder, ascending.
+///
+/// # Errors
+/// Where the folder cannot be read.
+pub fn names_in(dir: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = vec![];
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm")
+            && path.is_file()
+            && let Some(name) = path.file_stem().and_then(|stem| stem.to_str())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What there is instead.
+fn unknown(name: &str, dirs: &[PathBuf]) -> LoadError {
+    let mut known: Vec<String> = builtin::names().iter().map(|name| (*name).to_owned()).collect();
+    let mut told = vec![format!("built in are {}", known.join(" and "))];
+    for dir in dirs {
+        let shown = dir.display();
+        told.push(match names_in(dir) {
+            Ok(names) if names.is_empty() => format!("{shown} has no .wasm file"),
+            Ok(names) => {
+                let more = if names.len() > MOST_NAMES { ", …" } else { "" };
+                let first: Vec<String> = names.iter().take(MOST_NAMES).map(|name| one_line(name, 100)).collect();
+                known.extend(names);
+                format!("{shown} has {}{more}", first.join(", "))
+            }
+            Err(cause) => format!("{shown} cannot be read: {cause}"),
+        });
+    }
+    let help = match crate::config::nearest_name(name, &known) {
+        Some(meant) => format!("did you mean {meant:?}? "),
+        None if dirs.is_empty() => format!(
+            "write the path of a component (./{name}.wasm), or name the folder that has {name}.wasm: plugins: {{ dir: … }} at the top level"
+        ),
+        None => format!("write the path of a component, or put {name}.wasm into one of these folders"),
+    };
+    LoadError::Unknown { name: name.to_owned(), known: told.join("; "), help: Some(help.trim_end().to_owned()) }
+}

@@ -1,0 +1,131 @@
+//! Decompressing what was sent, within limits. It computes for a while: not for the runtime's threads.
+
+use std::io::{self, Read};
+
+use super::room::Held;
+
+/// Largest window of a zstd frame, as a power of two: 8 MiB, what RFC 8878 recommends to support. A frame may ask for
+/// gigabytes of memory otherwise.
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// How bytes are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// One member or several (RFC 1952).
+    Gzip,
+    /// One frame or several (RFC 8878).
+    Zstd,
+}
+
+/// Why bytes are not decompressed.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// They would be more than the limit.
+    TooLarge,
+    /// They are not compressed as it was said.
+    Broken(io::Error),
+    /// Too much is in memory.
+    NoRoom,
+}
+
+impl Compression {
+    /// Its name in protocols.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// Decompresses to at most `limit` bytes, which are added to `held`.
+    pub(crate) fn undo(self, bytes: &[u8], limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
+        match self {
+            Self::Gzip => inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held),
+            Self::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(Unfit::Broken)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(Unfit::Broken)?;
+                inflate(decoder, bytes.len(), limit, held)
+            }
+        }
+    }
+}
+
+fn inflate(mut from: impl Read, compressed: usize, limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
+    let mut bytes = Vec::with_capacity(compressed.saturating_mul(4).min(1 << 20));
+    loop {
+        let step = (bytes.capacity() - bytes.len()).max(64 << 10) as u64;
+        let read = from.by_ref().take(step).read_to_end(&mut bytes).map_err(Unfit::Broken)?;
+        held.add(read as u64).map_err(|_| Unfit::NoRoom)?;
+        if bytes.len() as u64 > limit {
+            return Err(Unfit::TooLarge);
+        }
+        if read == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::room::Room;
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        zstd::encode_all(text, 3).unwrap()
+    }
+
+    fn held() -> Held {
+        Room::new(u64::MAX).hold()
+    }
+
+    #[test]
+    fn compressed_bytes_come_back_as_they_were_and_are_counted() {
+        let text = b"{\"a\":1}\n".repeat(50_000);
+        let limit = text.len() as u64;
+        for (compression, bytes) in [(Compression::Gzip, gzip(&text)), (Compression::Zstd, zstd(&text))] {
+            let mut held = held();
+            assert!(compression.undo(&bytes, limit, &mut held).unwrap() == text);
+            assert_eq!(held.bytes(), limit);
+        }
+    }
+
+    #[test]
+    fn several_members_or_frames_are_one_text() {
+        for (compression, one) in
+            [(Compression::Gzip, gzip as fn(&[u8]) -> Vec<u8>), (Compression::Zstd, zstd as fn(&[u8]) -> Vec<u8>)]
+        {
+            let both = [one(b"a\n"), one(b""), one(b"b\n")].concat();
+            assert_eq!(compression.undo(&both, 4, &mut held()).unwrap(), b"a\nb\n");
+        }
+    }
+
+    #[test]
+    fn a_bomb_ends_at_the_limit() {
+        let zeros = vec![0; 10 << 20];
+        for (compression, bomb) in [(Compression::Gzip, gzip(&zeros)), (Compression::Zstd, zstd(&zeros))] {
+            let unfit = compression.undo(&bomb, 1 << 20, &mut held()).unwrap_err();
+            assert!(matches!(unfit, Unfit::TooLarge), "{unfit:?}");
+            let unfit = compression.undo(&bomb, u64::MAX, &mut Room::new(1 << 20).hold()).unwrap_err();
+            assert!(matches!(unfit, Unfit::NoRoom), "{unfit:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_compressed_are_refused() {
+        for compression in [Compression::Gzip, Compression::Zstd] {
+            let unfit = compression.undo(b"plain text", 1000, &mut held()).unwrap_err();
+            assert!(matches!(unfit, Unfit::Broken(_)), "{unfit:?}");
+        }
+        let mut cut = gzip(&b"some text\n".repeat(1000));
+        cut.truncate(cut.len() - 5);
+        assert!(Compression::Gzip.undo(&cut, 100_000, &mut held()).is_err());
+    }
+}

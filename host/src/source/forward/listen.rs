@@ -1,0 +1,212 @@
+//! Where connections come from: an address, with TLS or without, a Unix socket; and heartbeats by UDP.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket, UdpSocket, UnixListener};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, info};
+
+use super::connection;
+use super::door::Door;
+use super::fault::Fault;
+use crate::config::{ForwardConfig, TlsConfig};
+use crate::source::SourceError;
+use crate::source::places::Places;
+
+/// Connections that wait in the system's queue.
+const BACKLOG: u32 = 1024;
+
+/// Everything that one source listens on.
+pub(super) struct Ears {
+    tcp: Option<(TcpListener, SocketAddr)>,
+    tls: Option<TlsAcceptor>,
+    udp: Option<UdpSocket>,
+    unix: Option<UnixEar>,
+}
+
+impl Ears {
+    /// Listens.
+    pub(super) fn open(name: &Arc<str>, forward: &ForwardConfig) -> Result<Self, SourceError> {
+        let tls = forward.tls.as_ref().map(|tls| acceptor(name, tls)).transpose()?;
+        let mut ears = Self { tcp: None, tls, udp: None, unix: None };
+        if let Some(address) = forward.listen {
+            let failed = |cause| SourceError::Listen { source_name: name.clone(), address, cause };
+            let listener = tcp(address).map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
+            if forward.udp_heartbeat {
+                ears.udp = Some(udp(address).map_err(failed)?);
+            }
+            info!(source = %name, tls = ears.tls.is_some(), "listening on {address}");
+            ears.tcp = Some((listener, address));
+        }
+        if let Some(path) = &forward.unix_path {
+            let failed = |why| SourceError::ListenUnix { source_name: name.clone(), path: path.clone(), why };
+            ears.unix = Some(UnixEar::open(path, forward.unix_perm).map_err(failed)?);
+            info!(source = %name, "listening on {}", path.display());
+        }
+        Ok(ears)
+    }
+
+    /// The address, with the port that it got.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.tcp.as_ref().map(|(_, address)| *address)
+    }
+
+    /// Takes connections until the source stops, then waits until what they handed in is durable.
+    pub(super) async fn serve(self, door: Arc<Door>, places: Places) {
+        let tasks = TaskTracker::new();
+        let over_tcp = async {
+            let Some((listener, _)) = &self.tcp else { return };
+            let mut said = false;
+            while let Some(Some((stream, peer, place))) =
+                door.shutdown.run_until_cancelled(places.next(listener, &mut said)).await
+            {
+                // Answers are small and waited for.
+                drop(stream.set_nodelay(true));
+                let (door, tls) = (Arc::clone(&door), self.tls.clone());
+                tasks.spawn(async move {
+                    match tls {
+                        None => connection::serve(stream, &door, &peer).await,
+                        Some(tls) => {
+                            if let Some(stream) = secured(&tls, stream, &door, &peer).await {
+                                connection::serve(stream, &door, &peer).await;
+                            }
+                        }
+                    }
+                    drop(place);
+                });
+            }
+        };
+        let over_unix = async {
+            let Some(ear) = &self.unix else { return };
+            let mut said = false;
+            while let Some(Some((stream, peer, place))) =
+                door.shutdown.run_until_cancelled(places.next(&ear.listener, &mut said)).await
+            {
+                let door = Arc::clone(&door);
+                tasks.spawn(async move {
+                    connection::serve(stream, &door, &peer).await;
+                    drop(place);
+                });
+            }
+        };
+        let heartbeats = async {
+            let Some(socket) = &self.udp else { return };
+            door.shutdown.run_until_cancelled(answer_heartbeats(socket)).await;
+        };
+        tokio::join!(over_tcp, over_unix, heartbeats);
+        drop(self);
+        tasks.close();
+        tasks.wait().await;
+    }
+}
+
+/// With keep-alive: a sender whose machine is gone does not keep a place for ever. What is accepted has it from the listener (Linux, socket(7)).
+fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_keepalive(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = std::net::UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    UdpSocket::from_std(socket)
+}
+
+/// "Heartbeat Message": "UDP heartbeat message SHOULD be a byte of 0x00 in both of Client and Server", and the server responds to the source
+/// address. An answer is no longer than what it answers.
+async fn answer_heartbeats(socket: &UdpSocket) {
+    let mut byte = [0; 1];
+    loop {
+        match socket.recv_from(&mut byte).await {
+            Ok((_, from)) => drop(socket.send_to(&[0], from).await),
+            // An earlier answer that did not arrive.
+            Err(e) => {
+                debug!("a heartbeat was not received: {e}");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+fn acceptor(name: &Arc<str>, tls: &TlsConfig) -> Result<TlsAcceptor, SourceError> {
+    let loaded = crate::tls::server(&tls.cert_file, &tls.key_file, tls.client_ca_file.as_deref());
+    loaded.map(TlsAcceptor::from).map_err(|faults| {
+        let (key, why) = faults.into_iter().next().map_or(("cert_file", String::new()), |f| (f.file.key(), f.why));
+        SourceError::Tls { source_name: name.clone(), key, why: format!("the file {why}") }
+    })
+}
+
+/// The same connection by TLS, where the sender can have that.
+async fn secured(
+    tls: &TlsAcceptor,
+    stream: tokio::net::TcpStream,
+    door: &Door,
+    peer: &str,
+) -> Option<tokio_rustls::server::TlsStream<tokio::net::TcpStream>> {
+    let shaking = tokio::time::timeout(door.handshake_timeout, tls.accept(stream));
+    let fault = match door.shutdown.run_until_cancelled(shaking).await? {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
+            let hint = if e.to_string().contains("corrupt") { "; does the sender speak without TLS?" } else { "" };
+            Fault::Tls(format!("{e}{hint}"))
+        }
+        Ok(Err(e)) => Fault::Tls(e.to_string()),
+        Err(_) => Fault::Slow { what: "the TLS handshake", patience: door.handshake_timeout },
+    };
+    door.refused(peer, &fault);
+    None
+}
+
+/// A Unix socket, whose file goes away with it.
+struct UnixEar {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl UnixEar {
+    fn open(path: &Path, permissions: Option<u32>) -> Result<Self, String> {
+        clear(path)?;
+        let listener = UnixListener::bind(path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => format!("{e}; make its directory"),
+            _ => e.to_string(),
+        })?;
+        let ear = Self { listener, path: path.to_owned() };
+        if let Some(permissions) = permissions {
+            let set = fs::set_permissions(path, fs::Permissions::from_mode(permissions));
+            set.map_err(|e| format!("setting its permissions (unix_perm) failed: {e}"))?;
+        }
+        Ok(ear)
+    }
+}
+
+impl Drop for UnixEar {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Takes away the socket that a process left behind which was killed.
+fn clear(path: &Path) -> Result<(), String> {
+    let Ok(there) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        return Err("something that is no socket is there; name another path, or take it away".to_owned());
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err("another process listens there".to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|e| format!("a socket that was left there cannot be taken away: {e}"))
+        }
+        Err(e) => Err(format!("something is there already: {e}")),
+    }
+}

@@ -1,0 +1,1 @@
+//! The source over real sockets, with senders that do exactly what a test says.
