@@ -21,6 +21,7 @@ mod logs_rejected;
 mod logs_support;
 mod plugin_projects;
 mod plugin_languages;
+mod plugin_trial;
 mod power_cut;
 mod restart;
 mod service_faults;
