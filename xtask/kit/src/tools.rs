@@ -1,4 +1,5 @@
-//! The tests' tools from outside: a Python environment with an S3 server and a client that nobody here wrote.
+//! The tests' tools from outside: a Python environment with an S3 server, a client, and a sender that nobody here wrote; another sender for
+//! Node.js.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,33 @@ pub fn venv() -> anyhow::Result<PathBuf> {
     )?;
     fs::write(&mark, REQUIREMENTS)?;
     Ok(venv)
+}
+
+/// What is installed from npm, with versions: a sender of the forward protocol that nobody here wrote.
+const NODE_PACKAGES: &[&str] = &["@fluent-org/logger@1.0.10"];
+
+/// The folder of packages for Node.js, `target/test-tools/node/node_modules`, made the same way.
+///
+/// # Errors
+/// Where npm is missing or packages cannot be had, with what to do.
+pub fn node_modules() -> anyhow::Result<PathBuf> {
+    let folder = tools_folder()?.join("node");
+    fs::create_dir_all(&folder).with_context(|| format!("making {} failed", folder.display()))?;
+    let lock = File::create(folder.join("install.lock"))?;
+    lock.lock().context("locking the folder of test tools failed")?;
+    let (mark, wanted) = (folder.join("installed.txt"), NODE_PACKAGES.join("\n"));
+    if fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder.join("node_modules"));
+    }
+    run(
+        Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&folder)
+            .args(NODE_PACKAGES),
+        "install Node.js with npm (on Debian: apt-get install -y nodejs npm); the npm registry must be reachable",
+    )?;
+    fs::write(&mark, wanted)?;
+    Ok(folder.join("node_modules"))
 }
 
 /// `target/test-tools`, or `WHARF_TEST_TOOLS`.

@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod dev_aws;
+mod forward;
 mod full_disk;
 mod http_source;
 mod independent_server;
