@@ -190,6 +190,37 @@ async fn a_sender_that_is_not_kept_up_with_has_to_wait() {
     server.stop().await;
 }
 
+/// Each may have 8 MiB under way; all together what the source has room for, which is 32 MiB here, and a chunk each.
+#[tokio::test]
+async fn many_senders_together_take_no_more_than_there_is_room_for() {
+    let server = Server::start();
+    server.sink.allow(0);
+    let address = server.address();
+    let block: Vec<u8> = (0..32).flat_map(|_| told("t", &"x".repeat(32 << 10))).collect();
+    let senders: Vec<_> = (0..12)
+        .map(|_| {
+            let block = block.clone();
+            tokio::spawn(async move {
+                let mut client = Client(tokio::net::TcpStream::connect(address).await.unwrap());
+                for _ in 0..8 {
+                    client.send(&block).await;
+                }
+                client.0.shutdown().await.unwrap();
+                client.is_closed().await;
+            })
+        })
+        .collect();
+    eventually("most of the room is taken", || (server.sink.most_under_way() > 28 << 20).then_some(())).await;
+    server.sink.allow(u64::MAX);
+    for sender in senders {
+        sender.await.unwrap();
+    }
+    assert_eq!(server.sink.lines().len(), 12 * 8 * 32);
+    let most = server.sink.most_under_way();
+    assert!(most <= (32 + 12 * 2) << 20, "{most} bytes were under way at once");
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn a_stop_while_there_is_no_room_answers_nothing_and_does_not_wait() {
     let server = Server::start();
