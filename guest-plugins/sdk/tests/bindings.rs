@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use wit_bindgen_core::{Files, WorldGenerator as _};
 use wit_bindgen_core::wit_parser::Resolve;
+use wit_bindgen_core::{Files, WorldGenerator as _};
 use wit_bindgen_rust::Opts;
 
 const UPDATE: &str = "WHARF_UPDATE_BINDINGS";

@@ -197,6 +197,7 @@ mod tests {
             "wharf plugin update-sdk my-output",
             "wharf plugin build my-output --lang c",
             "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
+            "wharf dead-letter export -c a.yaml --output archive --batch 00112233445566778899aabbccddeeff --to tests",
             "wharf plugin run my.wasm lines.txt --config {} --grant http=https://h --grant all --aws-endpoint http://h",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {
