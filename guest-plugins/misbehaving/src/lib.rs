@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use wharf_plugin::prelude::*;
-use wharf_plugin::{ConfigFault, metrics, records, s3, sequence, storage};
+use wharf_plugin::{ConfigFault, http, metrics, records, s3, sequence, storage};
 
 /// What to do wrong.
 #[derive(Deserialize, JsonSchema)]
@@ -50,6 +50,9 @@ impl Output for Misbehaving {
 
     fn deliver(&mut self, batch: &Batch) -> Result<Report, Failure> {
         let tag = batch.tag();
+        if let Some(url) = tag.strip_prefix("post ") {
+            return post(batch, url);
+        }
         let rejecting = |numbers: &[u32]| {
             let mut report = Report::all_delivered();
             for record in numbers {
@@ -164,6 +167,12 @@ fn recurse(depth: u64) -> u64 {
 fn put(batch: &Batch, bucket: &str, key: &str) -> Result<Report, Failure> {
     let body = batch.encode(&Encoding::text()).body()?;
     s3::put_object(bucket, key, &body, &s3::Attributes::default(), true)?;
+    Ok(Report::all_delivered())
+}
+
+fn post(batch: &Batch, url: &str) -> Result<Report, Failure> {
+    let body = batch.encode(&Encoding::text()).body()?.wrap("[", "]")?;
+    http::post(url).header("content-type", "text/plain").body(&body).send()?.error_for_status()?;
     Ok(Report::all_delivered())
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
-use super::http::{Credentials, Network, WayOut, Wire};
+use super::http::{Credentials, Network, WayOut, Wire, check_settings};
 use super::watch::Watch;
 use super::{cloudwatch_logs, s3};
 use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
@@ -36,7 +36,7 @@ impl Services {
     /// For an output at work. Credentials are looked up when the first call needs them.
     ///
     /// # Errors
-    /// Where the environment has AWS settings that make no sense (a key with a line break in it).
+    /// Where the environment has AWS settings that make no sense (a key with a line break in it), or `http.ca_file` cannot be read.
     #[expect(clippy::unused_async, reason = "the door is async, so that settings may be looked up later")]
     pub async fn new(
         settings: &OutputConfig,
@@ -45,6 +45,7 @@ impl Services {
         metrics: Metrics,
     ) -> Result<Arc<Self>, String> {
         check_environment()?;
+        check_settings(&config.http)?;
         let aws = Connection::for_settings(&settings.aws);
         let credentials = Credentials::new(config.credentials.clone(), Arc::clone(&aws));
         let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http);

@@ -102,7 +102,7 @@ fn metadata_key(section: &mut Section<'_>) -> Option<String> {
 }
 
 fn security(section: &mut Section<'_>) -> Option<ForwardSecurity> {
-    let shared_key = section.secret("shared_key");
+    let shared_key = section.secret("shared_key").map(Secret::new);
     let users = users(section);
     let self_hostname = section.text("self_hostname");
     if shared_key.is_none() && users.is_empty() {
@@ -148,7 +148,7 @@ fn user(section: &Section<'_>, path: String, item: &Node) -> Option<ForwardUser>
     user.missing("username", "write { username, password }");
     user.missing("password", "write { username, password }");
     let username = user.text("username");
-    let password = user.secret("password");
+    let password = user.secret("password").map(Secret::new);
     user.finish(&[("name", "did you mean \"username\"?"), ("user", "did you mean \"username\"?")]);
     Some(ForwardUser { username: username?, password: password? })
 }
@@ -175,22 +175,4 @@ fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
         ("cert_path", "did you mean \"cert_file\"?"),
     ]);
     Some(TlsConfig { cert_file: cert_file?, key_file: key_file?, client_ca_file })
-}
-
-impl Section<'_> {
-    /// A text that no message shows.
-    pub(crate) fn secret(&mut self, key: &'static str) -> Option<Secret> {
-        let node = &self.entry(key)?.value;
-        let what = match &node.value {
-            Value::Scalar(scalar) if scalar.is_text() && !scalar.text.is_empty() => {
-                return Some(Secret::new(scalar.text.as_str()));
-            }
-            Value::Faulty => return None,
-            Value::Scalar(scalar) if scalar.text.is_empty() => "is empty",
-            Value::Scalar(_) => "expected text, found something else, which is not shown since it is a secret",
-            Value::List(_) | Value::Map(_) => "expected text, found a list or a map",
-        };
-        self.fault(key, what, Some("put it in quotes, or take it from the environment: \"${NAME}\"".into()));
-        None
-    }
 }

@@ -239,29 +239,34 @@ fn net(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
 }
 
-/// The credentials that an output may name. `None` of them is known where `credentials` could not be read.
+/// The credentials that an output may name: a list of names, or one alone.
 pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &[Credential]) -> Vec<GrantedCredential> {
-    let names = section.texts("credentials").unwrap_or_default();
-    let all: Vec<&str> = known.iter().map(|credential| &*credential.name).collect();
-    let one = |name: &String| {
+    let Some(names) = section.texts("credentials") else { return vec![] };
+    let Some(Entry { value: node, .. }) = section.entry("credentials") else { return vec![] };
+    let nodes: &[Node] = match &node.value {
+        Value::List(list) => list,
+        _ => std::slice::from_ref(node),
+    };
+    let path = section.path_of("credentials");
+    let one = |(n, (name, node)): (usize, (&String, &Node))| {
         let found = known.iter().find(|credential| *credential.name == **name);
-        if found.is_none() && !section.is_hidden("credentials") {
-            let guess = nearest(name, &all).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-            section.fault(
-                "credentials",
-                format!("there is no credential {name:?}{guess}"),
-                Some("define it under \"credentials\" at the top level".into()),
-            );
-        } else if found.is_none() {
-            section.fault(
-                "credentials",
-                format!("there is no credential as {} names", section.found("credentials")),
-                None,
-            );
+        if found.is_none() {
+            let message = match &node.value {
+                Value::Scalar(scalar) if !scalar.hidden.is_empty() => {
+                    format!("there is no credential of the name that {} holds", scalar.hidden.named())
+                }
+                _ => {
+                    let all: Vec<&str> = known.iter().map(|credential| &*credential.name).collect();
+                    let guess = nearest(name, &all).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+                    format!("there is no credential {name:?}{guess}")
+                }
+            };
+            let help = "define it under \"credentials\" at the top level";
+            section.sink().add_with_help(node.at, &format!("{path}[{n}]"), message, help);
         }
         found.map(Credential::granted)
     };
-    names.iter().filter_map(one).collect()
+    names.iter().zip(nodes).enumerate().filter_map(one).collect()
 }
 
 impl Credential {

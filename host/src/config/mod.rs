@@ -35,12 +35,11 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::credentials as read_credentials;
-pub(crate) use json::value as json_value;
 pub use http_destination::HttpDestination;
+pub(crate) use json::value as json_value;
 pub use load::Draft;
 pub(crate) use load::text_of;
 pub use model::*;

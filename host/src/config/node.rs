@@ -124,11 +124,6 @@ impl Node {
 }
 
 impl Scalar {
-    /// Whether it is a text: what came from the environment is, whatever it looks like.
-    pub(crate) fn is_text(&self) -> bool {
-        self.meaning == Meaning::Text || self.from_environment
-    }
-
     /// What it means where a number, `true` or `false` is wanted: what came from the environment means the same in quotes and without,
     /// since `{ }` and `[ ]` want quotes around it.
     pub(crate) fn as_written(&self) -> Meaning {

@@ -13,7 +13,7 @@ use wasmtime::{Engine, Store};
 
 use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
-use super::compatible::Unfit;
+use super::compatible::{Decoded, Unfit};
 use super::read::{Bytes, read};
 use super::store::{self, Data};
 use super::worker::SETUP_TIMEOUT;
@@ -129,12 +129,17 @@ impl Host {
         let component = {
             let (host, bytes) = (Arc::clone(host), Arc::clone(&bytes));
             let compiled = blocking(move || host.component(&bytes, &digest)).await;
-            compiled.and_then(|component| component).map_err(|error| {
-                match too_large(&format!("{error:#}"), host_memory) {
+            compiled.and_then(|component| component)
+        };
+        let component = match component {
+            Ok(component) => component,
+            Err(error) => {
+                let error = format!("{error:#}");
+                return Err(match too_large(&error, host_memory) {
                     Some(what) => refuse(what),
-                    None => unusable(name, &error),
-                }
-            })?
+                    None => not_compiled(name, bytes, cut(&error, MESSAGE_BYTES)).await,
+                });
+            }
         };
         let pre = match host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new) {
             Ok(pre) => pre,
@@ -233,6 +238,22 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
     })?;
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     Ok(linker)
+}
+
+/// Why a component cannot be compiled: it is damaged, or it needs something of WebAssembly that is off here.
+async fn not_compiled(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -> LoadError {
+    let is_valid = blocking(move || Decoded::of(&bytes).is_ok()).await.unwrap_or(false);
+    let unfit = match is_valid {
+        true => Unfit::new(
+            format!("it needs a part of WebAssembly that this host does not have: {error}"),
+            "`wharf plugin build` builds with what there is; a plugin has one memory with 32-bit addresses, no threads, no async functions",
+        ),
+        false => Unfit::new(
+            format!("it is no valid component: {error}"),
+            "it may be cut or damaged: copy it again, or build it again with `wharf plugin build`",
+        ),
+    };
+    unusable_for(name, unfit)
 }
 
 /// Why a component that wasmtime does not take does not fit: what differs from this host's own WIT files, else in wasmtime's words.

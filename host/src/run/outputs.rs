@@ -1,14 +1,14 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capability::{Services, check_environment};
 use crate::config::{
-    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, LogGroupGrant, OutputConfig, check_plugin_config,
-    fault_at_pin, fault_at_plugin,
+    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
+    check_plugin_config, fault_at_pin, fault_at_plugin,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -155,10 +155,12 @@ fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
     if hidden.is_empty() {
         return fault_at_plugin(output, error.headline(), not_found(output, error).or_else(|| error.help()));
     }
-    let message = format!("the plugin that {} names: {}", hidden.named(), error.cause());
-    // What there is instead of an unknown name may be told, but not what that name is like.
-    let help = if matches!(error, LoadError::Unknown { .. }) { None } else { error.help() };
-    fault_at_plugin(output, message, help)
+    // Where a name was looked for, and what it is like, would show it.
+    let (cause, help) = match error {
+        LoadError::Unknown { .. } => ("there is none of this name".to_owned(), None),
+        _ => (error.cause(), error.help()),
+    };
+    fault_at_plugin(output, format!("the plugin that {} names: {cause}", hidden.named()), help)
 }
 
 /// Where a relative path begins, for one that leads nowhere.
@@ -260,15 +262,11 @@ pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
 }
 
-/// Components in `plugins.dir` that no output can name, since a built-in has their name.
+/// Files in `plugins.dir` that no output can name, since a built-in has their name: `s3.wasm`.
 #[must_use]
-pub fn shadowed_plugins(config: &Config) -> Vec<PathBuf> {
-    let files = config
-        .plugins
-        .dirs
-        .iter()
-        .flat_map(|dir| builtin::names().iter().map(move |name| dir.join(format!("{name}.wasm"))));
-    files.filter(|file| file.is_file()).collect()
+pub fn shadowed_plugins(config: &Config) -> Vec<String> {
+    let files = builtin::names().iter().map(|name| format!("{name}.wasm"));
+    files.filter(|file| config.plugins.dirs.iter().any(|dir| dir.join(file).is_file())).collect()
 }
 
 fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
@@ -330,9 +328,10 @@ fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
         return format!("cloudwatch-logs://{account}@{place}");
     }
     if let Some(destination) = plan.http.first() {
-        // Limits of such services are by account or token, and the token is what most outputs have of their own.
+        // Such services limit an account or a token, and the credential is what tells them apart here.
         let credential = plan.credentials.first().map_or("", String::as_str);
-        return format!("{credential}@{destination}");
+        let destination = HttpDestination::parse(destination).map_or_else(|_| destination.clone(), |it| it.to_string());
+        return format!("http {credential}@{destination}");
     }
     format!("output {}", output.name)
 }
@@ -378,6 +377,43 @@ mod tests {
     }
 
     #[test]
+    fn neither_a_name_nor_a_digest_nor_a_folder_from_the_environment_is_shown() {
+        let variable = |name: &str| match name {
+            "DIR" => Some("hush-folder".to_owned()),
+            "PLUGIN" => Some("hush-name".to_owned()),
+            "PIN" => Some("5".repeat(64)),
+            _ => None,
+        };
+        let told = |lines: &str, error: &LoadError| {
+            let text = format!(
+                "plugins: {{ dir: [\"${{DIR}}\"] }}\nsources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}"
+            );
+            let output = Config::parse(&text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
+            not_loaded(&output, error).to_string()
+        };
+        let unknown = LoadError::Unknown {
+            name: "hush-name".into(),
+            known: "built in are s3 and cloudwatch_logs; hush-folder has hush-names".into(),
+            help: Some("did you mean \"hush-names\"?".into()),
+        };
+        assert_eq!(
+            told("    plugin: own", &unknown),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variable DIR names: there is none of this name"
+        );
+        assert_eq!(
+            told("    plugin: ${PLUGIN}", &unknown),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variables DIR and PLUGIN names: there is none of this name"
+        );
+        let other = LoadError::OtherDigest { name: "own.wasm".into(), pinned: "5".repeat(64), found: "a".repeat(64) };
+        let expected = format!(
+            "wharf.yaml:8:13: outputs.live.sha256: the plugin is pinned to another SHA-256 than that of what is there, which is {}\n    \
+             help: put the component that was meant back, or pin this one",
+            "a".repeat(64)
+        );
+        assert_eq!(told("    plugin: ./own.wasm\n    sha256: ${PIN}", &other), expected);
+    }
+
+    #[test]
     fn an_account_in_a_region_is_one_destination_whatever_its_log_groups_are() {
         let name = |aws: &str, groups: &[&str]| {
             destination_name(&output(&format!("plugin: cloudwatch_logs\naws: {{ {aws} }}")), &plan(&[], groups))
@@ -393,6 +429,40 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn a_server_and_a_credential_are_one_destination_however_they_are_written() {
+        let own = output("plugin: ./own.wasm");
+        let name = |http: &str, credentials: &[&str]| {
+            let credentials = credentials.iter().map(|name| (*name).into()).collect();
+            destination_name(&own, &Plan { http: vec![http.into()], credentials, ..plan(&[], &[]) })
+        };
+        let one = name("https://api.example.com", &["ingest"]);
+        assert_eq!(one, name("HTTPS://API.example.com:443/", &["ingest"]));
+        for other in [
+            name("https://api.example.com", &["another"]),
+            name("https://api.example.com", &[]),
+            name("https://eu.example.com", &["ingest"]),
+            name("http://api.example.com", &["ingest"]),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn what_a_plugin_wants_to_send_by_http_is_asked_for_with_the_line_that_grants_it() {
+        let http = ["https://api.example.com", "https://x.example.com:8443"].map(str::to_owned).to_vec();
+        let plan = Plan { http, credentials: vec!["ingest".into()], ..plan(&[], &[]) };
+        let own = output("plugin: ./own.wasm\ngrants: { http: [\"https://*.example.com\"] }");
+        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told.join("\n"),
+            "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to send requests to \"https://x.example.com:8443\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { http: [\"https://x.example.com:8443\"] }\n\
+             wharf.yaml:6:13: outputs.live.plugin: the plugin wants to use the credential \"ingest\", and has no grant for it\n    \
+             help: if it may, add to the output: grants: { credentials: [\"ingest\"] }"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The tests' tools from outside: a Python environment with an S3 server and a client that nobody here wrote, and what builds plugins in
-//! languages other than Rust.
+//! The tests' tools from outside: a Python environment and packages of Node.js, with a server, clients and senders that nobody here wrote, and
+//! what builds plugins in languages other than Rust.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

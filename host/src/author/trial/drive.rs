@@ -17,7 +17,7 @@ use crate::capability::aws::Connection;
 use crate::capability::http::{Credentials, Network, Wire};
 use crate::capability::{Services, Watch as _};
 use crate::config::{
-    AwsConfig, Credential, HttpDestination, Fault, GrantedCredential, GrantsConfig, HttpConfig, LogGroupGrant,
+    AwsConfig, Credential, Fault, GrantedCredential, GrantsConfig, HttpConfig, HttpDestination, LogGroupGrant,
     check_plugin_config,
 };
 use crate::journal::{self, Journal};

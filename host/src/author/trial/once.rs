@@ -7,7 +7,8 @@ use super::case::{Case, Form, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
-    AwsConfig, Credential, HttpDestination, Faults, GrantedCredential, GrantsConfig, LogGroupGrant, PluginsConfig, S3Grant,
+    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, LogGroupGrant, PluginsConfig,
+    S3Grant,
 };
 use crate::plugin::{HostOptions, LoadError, PluginHost, PluginSource};
 use crate::record::now_ns;
@@ -33,6 +34,8 @@ pub struct Once {
     pub tag: String,
     /// Records of a batch; none is all.
     pub max_records: Option<u64>,
+    /// Where the compiled component is kept.
+    pub cache: Option<PathBuf>,
 }
 
 /// `s3=bucket/prefix`, `cloudwatch_logs=/group`, `http=https://api.example.com` or `credential=name`.
@@ -138,7 +141,7 @@ pub async fn once(run: &Once) -> Result<Ran, OnceError> {
     case.attempts = 1;
     let usual = PluginsConfig::default();
     let host = PluginHost::new(HostOptions {
-        cache_dir: None,
+        cache_dir: run.cache.clone(),
         max_memory_bytes: usual.max_memory_bytes,
         cpu_per_call: usual.cpu_per_call,
         deliver_timeout: usual.deliver_timeout,

@@ -1,6 +1,6 @@
 //! Named credentials: what the host adds to a request once the guest has let go of it.
 //!
-//! No secret is in an error, a log line or a debug output. One that comes from a file is read for each request, so that a rotated one is used at once.
+//! No secret is in an error, a log line or a debug output, nor in an answer that the guest gets. One that comes from a file is read for each request, so that a rotated one is used at once.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::sigv4::{self, Scope};
 use super::wire::Outgoing;
 use crate::capability::aws::Connection;
 use crate::capability::bindings::http::Error;
-use crate::config::{Credential, CredentialKind, SecretSource};
+use crate::config::{Credential, CredentialKind, Secret, SecretSource};
 
 /// Longest secret in a file, bytes. Servers take headers of 8 KiB.
 const FILE_BYTES: u64 = 8 << 10;
@@ -31,17 +31,20 @@ impl Credentials {
         Self { all, aws }
     }
 
-    /// Adds the credential that the request names.
+    /// Adds the credential that the request names. Gives what of it must not come back.
     ///
     /// # Errors
     /// Where it cannot be had, with its name and the cause.
-    pub(super) async fn add_to(&self, request: Outgoing) -> Result<Outgoing, Error> {
-        let Some(name) = request.credential.clone() else { return Ok(request) };
+    pub(super) async fn add_to(&self, request: Outgoing) -> Result<(Outgoing, Vec<Secret>), Error> {
+        let Some(name) = request.credential.clone() else { return Ok((request, vec![])) };
         let Some(credential) = self.all.iter().find(|credential| credential.name == name) else {
             return Err(Error::Credentials(format!("there is no credential {name}")));
         };
         let added = match &credential.kind {
-            CredentialKind::SigV4 { service, region } => self.signed(request, service, region.as_deref()).await,
+            // A signature is good for this one request, and no secret.
+            CredentialKind::SigV4 { service, region } => {
+                self.signed(request, service, region.as_deref()).await.map(|request| (request, vec![]))
+            }
             kind => with_header(request, kind).await,
         };
         added.map_err(|cause| Error::Credentials(format!("credential {name} cannot be used: {cause}")))
@@ -57,25 +60,32 @@ impl Credentials {
     }
 }
 
-async fn with_header(mut request: Outgoing, kind: &CredentialKind) -> Result<Outgoing, String> {
-    let (name, value) = match kind {
-        CredentialKind::Bearer { token } => (header::AUTHORIZATION, format!("Bearer {}", text(token).await?)),
+async fn with_header(mut request: Outgoing, kind: &CredentialKind) -> Result<(Outgoing, Vec<Secret>), String> {
+    let (name, value, secrets) = match kind {
+        CredentialKind::Bearer { token } => {
+            let token = text(token).await?;
+            (header::AUTHORIZATION, format!("Bearer {token}"), vec![token])
+        }
         CredentialKind::Basic { user, password } => {
-            let pair = format!("{user}:{}", text(password).await?);
-            (header::AUTHORIZATION, format!("Basic {}", aws_smithy_types::base64::encode(pair)))
+            let password = text(password).await?;
+            let pair = aws_smithy_types::base64::encode(format!("{user}:{password}"));
+            (header::AUTHORIZATION, format!("Basic {pair}"), vec![pair, password])
         }
         CredentialKind::Header { name, value } => {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "its header's name is none")?;
-            (name, text(value).await?)
+            let value = text(value).await?;
+            // `Splunk TOKEN`: the token alone is as secret.
+            let last = value.rsplit(' ').next().unwrap_or_default().to_owned();
+            (name, value.clone(), vec![value, last])
         }
-        CredentialKind::SigV4 { .. } => return Ok(request),
+        CredentialKind::SigV4 { .. } => return Ok((request, vec![])),
     };
     // The error would show the value.
     let mut value =
         HeaderValue::from_bytes(value.as_bytes()).map_err(|_| "it has a character in it that no header can have")?;
     value.set_sensitive(true);
     request.headers.insert(name, value);
-    Ok(request)
+    Ok((request, secrets.into_iter().map(Secret::new).collect()))
 }
 
 async fn text(source: &SecretSource) -> Result<String, String> {

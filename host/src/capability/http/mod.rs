@@ -9,6 +9,7 @@
 mod addresses;
 mod answer;
 mod credentials;
+mod echo;
 pub(crate) mod grant;
 mod network;
 mod request;
@@ -30,9 +31,10 @@ use super::body::Body;
 use super::{AbortOnDrop, Caller};
 use crate::telemetry::HttpExchange;
 
+#[cfg(test)]
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::credentials::Credentials;
-pub(crate) use self::network::Network;
+pub(crate) use self::network::{Network, check_settings};
 pub(crate) use self::request::is_of_the_host;
 #[cfg(test)]
 pub(crate) use self::resolver::Lookup;

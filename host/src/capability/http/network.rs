@@ -6,22 +6,23 @@
 use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue, Method, header};
 use futures_util::future::BoxFuture;
-use reqwest::{Certificate, Client, Proxy, redirect, retry};
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect, retry};
 
 use super::addresses::Addresses;
 use super::credentials::Credentials;
+use super::echo;
 use super::grant::origin;
 use super::resolver::{AddressRefused, Lookup, OfTheSystem, Vetted};
 use super::wire::{Incoming, Outgoing, Wire};
 use crate::capability::bindings::http::Error;
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
-use crate::config::HttpConfig;
+use crate::config::{HttpConfig, Secret};
 
 /// Less than servers usually wait before they close a connection on which nothing comes: a request on one that is being closed is lost.
 const IDLE: Duration = Duration::from_secs(30);
@@ -53,13 +54,8 @@ struct Pooled {
 impl Network {
     /// The network with these settings and credentials.
     pub(crate) fn new(settings: HttpConfig, credentials: Credentials) -> Arc<Self> {
-        static SYSTEM: Mutex<Weak<OfTheSystem>> = Mutex::new(Weak::new());
-        let mut system = SYSTEM.lock().unwrap_or_else(PoisonError::into_inner);
-        let lookup = system.upgrade().unwrap_or_else(|| {
-            let new = Arc::new(OfTheSystem);
-            *system = Arc::downgrade(&new);
-            new
-        });
+        static SYSTEM: OnceLock<Arc<OfTheSystem>> = OnceLock::new();
+        let lookup = Arc::clone(SYSTEM.get_or_init(Arc::default));
         Self::looking_up_with(settings, credentials, lookup)
     }
 
@@ -111,13 +107,36 @@ impl Wire for Network {
         let credentials = Arc::clone(&self.credentials);
         Box::pin(async move {
             let client = client.map_err(|cause| Error::Host(HostError::Unavailable(cause)))?;
-            exchange(&client, credentials.add_to(request).await?).await
+            let (request, secrets) = credentials.add_to(request).await?;
+            let mut answer = exchange(&client, request).await?;
+            echo::cover(&mut answer, &secrets);
+            Ok(answer)
         })
     }
 }
 
+/// Finds what no request could be sent with, before the first one.
+pub(crate) fn check_settings(settings: &HttpConfig) -> Result<(), String> {
+    if let Some(path) = &settings.ca_file {
+        authorities(path)?;
+    }
+    settings.proxy.as_ref().map(proxy).transpose().map(drop)
+}
+
 /// A client that does what it is told, once.
 fn client(settings: &HttpConfig, addresses: &Addresses, lookup: &Arc<dyn Lookup>) -> Result<Client, String> {
+    builder(settings, addresses, lookup)?.build().or_else(|cause| {
+        // A machine without any authority's certificate can still speak HTTP; over TLS no server will be trusted.
+        tracing::warn!(
+            cause = chain(&cause),
+            "no certificates of authorities: no server is trusted over TLS; install the system's (on Debian: ca-certificates), or set http.ca_file"
+        );
+        let built = builder(settings, addresses, lookup)?.tls_certs_only([]).build();
+        built.map_err(|cause| format!("HTTP cannot be set up: {}", chain(&cause)))
+    })
+}
+
+fn builder(settings: &HttpConfig, addresses: &Addresses, lookup: &Arc<dyn Lookup>) -> Result<ClientBuilder, String> {
     // The one that everything else in this process uses; where it is there already, it stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let by_proxy = settings.proxy.is_some();
@@ -133,19 +152,18 @@ fn client(settings: &HttpConfig, addresses: &Addresses, lookup: &Arc<dyn Lookup>
         .tcp_nodelay(true)
         .http1_max_headers(ANSWER_HEADERS)
         .http2_max_header_list_size(u32::try_from(ANSWER_HEADER_BYTES).unwrap_or(u32::MAX));
-    if let Some(proxy) = &settings.proxy {
-        // The error could show its password.
-        builder = builder.proxy(Proxy::all(proxy.expose()).map_err(|_| "http.proxy cannot be used as it is")?);
+    if let Some(url) = &settings.proxy {
+        builder = builder.proxy(proxy(url)?);
     }
     if let Some(path) = &settings.ca_file {
         builder = builder.tls_certs_merge(authorities(path)?);
     }
-    builder.build().map_err(|cause| {
-        format!(
-            "HTTP cannot be set up: {}; install the system's certificates (on Debian: ca-certificates), or name some with http.ca_file",
-            chain(&cause)
-        )
-    })
+    Ok(builder)
+}
+
+fn proxy(url: &Secret) -> Result<Proxy, String> {
+    // The error could show its password.
+    Proxy::all(url.expose()).map_err(|_| "http.proxy cannot be used as it is".to_owned())
 }
 
 fn authorities(path: &Path) -> Result<Vec<Certificate>, String> {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::Semaphore;
 
 use super::addresses::Addresses;
 
@@ -16,13 +17,34 @@ pub(crate) trait Lookup: fmt::Debug + Send + Sync {
     fn look_up(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
+/// Look-ups of the process at the same time. Each takes one of the threads that may block, of which there are 512 for all that Wharf does, and keeps
+/// it until the name server answers, also when nobody waits any more.
+const LOOK_UPS: usize = 64;
+
 /// As this machine does: `/etc/hosts`, DNS, and what else is set up.
 #[derive(Debug)]
-pub(crate) struct OfTheSystem;
+pub(crate) struct OfTheSystem {
+    places: Arc<Semaphore>,
+}
+
+impl Default for OfTheSystem {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(LOOK_UPS)) }
+    }
+}
 
 impl Lookup for OfTheSystem {
     fn look_up(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()) })
+        let places = Arc::clone(&self.places);
+        Box::pin(async move {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            let look_up = tokio::task::spawn_blocking(move || {
+                let found = (host.as_str(), 0).to_socket_addrs();
+                drop(place);
+                found
+            });
+            Ok(look_up.await.map_err(io::Error::other)??.map(|address| address.ip()).collect())
+        })
     }
 }
 

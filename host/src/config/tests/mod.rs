@@ -2,7 +2,9 @@
 
 mod aws;
 mod faults;
+mod forward;
 mod good;
+mod http;
 mod plugin;
 mod rest;
 mod yaml;

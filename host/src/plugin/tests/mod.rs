@@ -1,6 +1,7 @@
 //! Real components in a real host, with a real journal and state behind them.
 
 mod built_in;
+mod http;
 mod loading;
 mod misbehaving;
 pub(crate) mod odd;

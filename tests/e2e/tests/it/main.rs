@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod dev_aws;
+mod forward;
 mod full_disk;
 mod http_source;
 mod independent_server;
@@ -20,6 +21,8 @@ mod logs_records;
 mod logs_rejected;
 mod logs_support;
 mod plugin_languages;
+mod plugin_projects;
+mod plugin_trial;
 mod power_cut;
 mod restart;
 mod service_faults;

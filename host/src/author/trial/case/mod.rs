@@ -15,6 +15,7 @@ use crate::config::{
     Place, QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
     read_retry, read_yaml, text_of,
 };
+use crate::plugin::PluginSource;
 
 pub(crate) use answers::{Answer, Answers, Says, Script};
 pub(crate) use expect::Expected;
@@ -235,6 +236,8 @@ fn output(
     OutputConfig {
         name: OUTPUT.into(),
         plugin: String::new(),
+        plugin_source: PluginSource::BuiltIn(String::new()),
+        pin: None,
         matches: vec!["*".into()],
         workers: 1,
         batch,

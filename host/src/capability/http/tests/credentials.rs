@@ -123,3 +123,28 @@ async fn no_secret_is_in_an_error_or_in_debug_output() {
         assert!(!format!("{error:?}").contains("hush"), "{error:?}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_sends_a_secret_back_does_not_give_it_to_the_guest() {
+    let (url, _) = serve(|seen| {
+        let authorization = seen.header("authorization").unwrap_or_default().to_owned();
+        ([("x-echo", authorization.clone())], format!("you sent {authorization}")).into_response()
+    })
+    .await;
+    for (kind, body) in [
+        (CredentialKind::Bearer { token: given("hush-hush") }, "you sent Bearer *********"),
+        (
+            CredentialKind::Basic { user: "Aladdin".into(), password: given("open sesame") },
+            "you sent Basic ****************************",
+        ),
+        (
+            CredentialKind::Header { name: "authorization".into(), value: given("Splunk hush-hush") },
+            "you sent ****************",
+        ),
+    ] {
+        let mut output = Setup { credentials: vec![credential("c", &url, kind)], ..Setup::granted(&[&url]) }.start();
+        let answer = output.send(naming("c", &url)).await.unwrap();
+        assert_eq!(String::from_utf8(answer.body).unwrap(), body);
+        assert!(answer.headers.contains(&("x-echo".into(), body.replace("you sent ", ""))), "{:?}", answer.headers);
+    }
+}
