@@ -173,6 +173,7 @@ class Window {
   #count;
   #times;
   #kinds;
+  #tags;
   #text;
 
   constructor(raw, first, count) {
@@ -188,6 +189,15 @@ class Window {
   kind(index) {
     this.#kinds ??= this.#raw.kinds(this.#first, this.#count);
     return this.#kinds[index - this.#first];
+  }
+  tag(index) {
+    this.#tags ??= this.#raw.tags(this.#first, this.#count);
+    let place = index - this.#first;
+    for (const [tag, records] of this.#tags) {
+      if (place < records) return tag;
+      place -= records;
+    }
+    return "";
   }
   text(start, end) {
     // One decoding for all of a window's records. Where it gave as many characters as there are bytes, each character is one byte.
@@ -218,6 +228,10 @@ export class Record {
   /** The time as JavaScript has it, to the millisecond. */
   get date() {
     return new Date(Number(this.time / 1_000_000n));
+  }
+  /** The tag that its source gave it. */
+  get tag() {
+    return this.#window.tag(this.index);
   }
   /** `"text"`: any bytes; or `"json"`: one JSON object. */
   get kind() {

@@ -94,6 +94,8 @@ export class Report {
  *
  * What is thrown and is no failure (a `TypeError`, say) is a fault of the plugin: it goes to the log with its stack, and ends the worker. The
  * host makes a new one, and gives a batch up that ends two of them.
+ *
+ * Functions may be `async`: what they wait for is waited for before the call ends.
  * @param {Definition} definition
  */
 export function defineOutput(definition) {
@@ -106,21 +108,21 @@ export function defineOutput(definition) {
       return { name, version, configSchema: JSON.stringify(schema) };
     },
     configure(text, surroundings) {
-      return dying("configure", () => {
+      return dying("configure", async () => {
         config = withDefaults(JSON.parse(text), options);
         context = surroundings;
         try {
-          return toWitPlan(configure?.(config, context) ?? {});
+          return toWitPlan((await configure?.(config, context)) ?? {});
         } catch (error) {
           throw toFaults(error);
         }
       });
     },
     deliver(batch) {
-      return dying("deliver", () => {
+      return dying("deliver", async () => {
         const borrowed = new Batch(batch);
         try {
-          return (deliver(borrowed, config, context) ?? new Report()).toWit();
+          return ((await deliver(borrowed, config, context)) ?? new Report()).toWit();
         } catch (error) {
           throw toFailure(error);
         } finally {
@@ -129,25 +131,30 @@ export function defineOutput(definition) {
       });
     },
     abandon(batch) {
-      dying("abandon", () => {
+      return dying("abandon", async () => {
         const borrowed = new Batch(batch);
         try {
-          abandon?.(borrowed, config, context);
+          await abandon?.(borrowed, config, context);
         } finally {
           borrowed.end();
         }
       });
     },
     close() {
-      dying("close", () => close?.(config, context));
+      return dying("close", async () => close?.(config, context));
     },
   };
 }
 
+// The engine has a `fetch`, and nothing behind it: it would end the worker without a word.
+globalThis.fetch = () => {
+  throw new Error("a plugin has no fetch: requests leave by wharf/http.js");
+};
+
 /** An error that has no payload ends the worker: its text would be lost with it. */
-function dying(where, call) {
+async function dying(where, call) {
   try {
-    return call();
+    return await call();
   } catch (error) {
     if (error === null || typeof error !== "object" || !Object.hasOwn(error, "payload")) {
       const told = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack}` : String(error);

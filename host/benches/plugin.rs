@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tempfile::TempDir;
 use wharf::capability::Services;
-use wharf::config::AwsConfig;
+use wharf::config::Config;
 use wharf::journal::{self, Journal, ReadError};
 use wharf::plugin::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
 use wharf::record::encode::{Chunks, Compression, Encoder, Format, Options, Selection};
@@ -117,7 +117,9 @@ impl Bench {
         let (journal, _) = Journal::open(&dir.path().join("journal"), &dir.path().join("quarantine"), limits).unwrap();
         journal.start(Box::new(|_| {}));
         let (state, _) = State::open(dir.path()).unwrap();
-        let services = Services::new("bench".into(), &AwsConfig::default(), state, Metrics::new()).await.unwrap();
+        let config = "sources: { in: { type: stdin } }\noutputs: { bench: { plugin: s3, match: \"*\" } }\n";
+        let config = Config::parse(config, "bench.yaml".as_ref(), &|_| None).unwrap();
+        let services = Services::new(&config.outputs[0], &config, state, Metrics::new()).await.unwrap();
         let options = HostOptions {
             cache_dir: None,
             max_memory_bytes: 64 << 20,

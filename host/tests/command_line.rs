@@ -172,3 +172,63 @@ fn what_is_kept_is_for_its_user_alone() {
     }
     assert!(seen > 5, "only {seen} files and folders");
 }
+
+/// A component file: the built-in S3 output, as if it were somebody's own.
+fn own_component(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, wharf::plugin::builtin::component("s3").unwrap()).unwrap();
+}
+
+#[test]
+fn components_are_found_beside_the_configuration_and_by_name_and_only_the_pinned_one_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    own_component(&folder.path().join("plugins/own.wasm"));
+    own_component(&folder.path().join("plugins/s3.wasm"));
+    let inspected =
+        wharf(&["plugin", "inspect", &folder.path().join("plugins/own.wasm").display().to_string(), "--json"]);
+    assert_eq!(inspected.status.code(), Some(0), "{}", text(&inspected.stderr));
+    let inspected: serde_json::Value = serde_json::from_slice(&inspected.stdout).unwrap();
+    let digest = inspected["sha256"].as_str().unwrap();
+
+    let with = |plugin: &str| {
+        let grants = "grants: { s3: [{ bucket: b }] }";
+        let output = GOOD.replace("plugin: s3", &format!("{plugin}\n    {grants}"));
+        write(folder.path(), &format!("plugins: {{ dir: plugins }}\n{output}"))
+    };
+    for plugin in ["plugin: own", "plugin: ./plugins/own.wasm", &format!("plugin: own\n    sha256: {digest}")] {
+        let ended = wharf(&["validate", "-c", &with(plugin)]);
+        assert_eq!(ended.status.code(), Some(0), "{plugin}: {}", text(&ended.stderr));
+        let warned = "warning: plugins.dir has s3.wasm, and the name of a built-in always means the built-in";
+        assert!(text(&ended.stdout).contains(warned), "{}", text(&ended.stdout));
+    }
+    let other = "0".repeat(63) + "1";
+    let file = with(&format!("plugin: own\n    sha256: \"{other}\""));
+    for command in ["validate", "run"] {
+        let ended = wharf(&[command, "-c", &file]);
+        assert_eq!(ended.status.code(), Some(78));
+        let shown = text(&ended.stderr);
+        assert!(shown.contains(&format!("{file}:8:13: outputs.archive.sha256: plugin ")), "{shown}");
+        assert!(
+            shown.contains(&format!("is pinned to the SHA-256 {other}, and what is there has {digest}")),
+            "{shown}"
+        );
+        assert!(shown.contains(&format!("write sha256: {digest}")), "{shown}");
+    }
+    let ended = wharf(&["validate", "-c", &with("plugin: ./own.wasm")]);
+    let shown = text(&ended.stderr);
+    assert!(shown.contains("help: a relative path begins at the configuration file's folder"), "{shown}");
+    let ended = wharf(&["validate", "-c", &with("plugin: owm")]);
+    assert!(text(&ended.stderr).contains("help: did you mean \"own\"?"), "{}", text(&ended.stderr));
+}
+
+#[test]
+fn what_is_no_plugin_is_inspected_as_far_as_it_goes_and_ends_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.wasm");
+    std::fs::write(&file, b"\0asm\x01\0\0\0").unwrap();
+    let ended = wharf(&["plugin", "inspect", &file.display().to_string()]);
+    assert_eq!(ended.status.code(), Some(1));
+    let shown = text(&ended.stdout);
+    assert!(shown.contains("8 bytes") && shown.contains("it is a core WebAssembly module"), "{shown}");
+    assert_eq!(wharf(&["plugin", "inspect", "no_such"]).status.code(), Some(1));
+}

@@ -10,12 +10,25 @@ pub fn for_building() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A Python environment with an S3 server and client: needed by the tests.
+/// A Python environment with an S3 server and client, and what builds plugins in Python, C and JavaScript: needed by the tests.
 pub fn for_testing() -> anyhow::Result<()> {
-    println!("  an S3 server and a client that are not ours (Python packages, about a minute the first time) …");
+    println!(
+        "  an S3 server and a client that are not ours, and what builds plugins in Python and C (Python packages, about a minute the first time) …"
+    );
     let venv = tools::venv().context("installing the tests' tools")?;
     println!("  in {}", venv.display());
+    println!("  what builds plugins in JavaScript (npm packages, about a minute the first time) …");
+    match tools::node_modules() {
+        Ok(modules) => println!("  in {}", modules.display()),
+        // Whoever has no Node.js can test everything else: those tests say that they did not run. CI must run them.
+        Err(error) if !in_ci() => println!("  {}: {error:#}", show::bad("not installed")),
+        Err(error) => return Err(error.context("installing the tests' tools")),
+    }
     Ok(())
+}
+
+fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
 /// `cargo xtask setup`

@@ -153,7 +153,7 @@ class Batch:
 class _Window:
     """Some neighbouring records. Bodies are there; what else describes them is asked for when somebody wants it."""
 
-    __slots__ = ("_raw", "_first", "_count", "_times", "_kinds", "_text", "bytes")
+    __slots__ = ("_raw", "_first", "_count", "_times", "_kinds", "_tags", "_text", "bytes")
 
     def __init__(self, raw: wit.Batch, first: int, count: int):
         self._raw = raw
@@ -161,6 +161,7 @@ class _Window:
         self._count = count
         self._times: Optional[list[int]] = None
         self._kinds: Optional[bytes] = None
+        self._tags: Optional[list[tuple[str, int]]] = None
         self.bytes = raw.read(first, count)
         # Where all is ASCII, one decoding serves all records.
         self._text = self.bytes.decode("ascii") if self.bytes.isascii() else None
@@ -174,6 +175,16 @@ class _Window:
         if self._kinds is None:
             self._kinds = self._raw.kinds(self._first, self._count)
         return self._kinds[index - self._first]
+
+    def tag(self, index: int) -> str:
+        if self._tags is None:
+            self._tags = self._raw.tags(self._first, self._count)
+        place = index - self._first
+        for tag, records in self._tags:
+            if place < records:
+                return tag
+            place -= records
+        return ""
 
     def text(self, start: int, end: int) -> str:
         if self._text is not None:
@@ -202,6 +213,11 @@ class Record:
     def datetime(self) -> datetime.datetime:
         """The time as Python has it, to the microsecond, in UTC."""
         return _EPOCH + datetime.timedelta(microseconds=self.time // 1000)
+
+    @property
+    def tag(self) -> str:
+        """The tag that its source gave it."""
+        return self._window.tag(self.index)
 
     @property
     def kind(self) -> str:

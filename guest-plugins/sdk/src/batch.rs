@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::HostError;
 use crate::bindings::wharf::output::records as wit;
 use crate::encoding::{Encode, Encoding};
-use crate::record::Records;
+use crate::record::{Parts, Records};
 use crate::source::Source;
 use crate::storage::Progress;
 
@@ -104,6 +104,18 @@ impl<'a> Batch<'a> {
     pub fn records_in(&self, numbers: Range<u32>) -> Records<'_> {
         let end = numbers.end.min(self.count());
         Records::new(self.0.clone(), numbers.start, end)
+    }
+
+    /// The batch in parts of at most so many records and bytes of bodies, for a destination that takes no more in one request: numbers of
+    /// records, for [`records_in`](Self::records_in) and [`Encode::only`]. A record that is larger by itself is a part by itself.
+    ///
+    /// ```
+    /// # let batch = wharf_plugin::testing::batch(["aa", "bb", "cccccc", "d", "e"]);
+    /// assert_eq!(batch.parts(2, 5).collect::<Vec<_>>(), [0..2, 2..3, 3..5]);
+    /// ```
+    #[must_use]
+    pub fn parts(&self, max_records: u32, max_bytes: u64) -> Parts<'_> {
+        Parts::new(self.0.clone(), max_records, max_bytes)
     }
 }
 

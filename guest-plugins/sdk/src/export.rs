@@ -42,6 +42,12 @@ macro_rules! export {
                 }
             }
 
+            // A section of its own, which `wharf plugin inspect` shows.
+            #[cfg(target_family = "wasm")]
+            #[used]
+            #[unsafe(link_section = "wharf-sdk")]
+            static SDK: [u8; $crate::__private::SDK_VERSION.len()] = *$crate::__private::SDK_VERSION;
+
             // Native linkers do not take the names of a component's exports, and native tests do not need them.
             #[cfg(target_family = "wasm")]
             $crate::__private::bindings::export! { Component with_types_in $crate::__private::bindings }
@@ -63,6 +69,13 @@ pub mod __private {
     use crate::{Batch, ConfigFault, Context, Failure, Output, PartitionKey, Plan, Report, schema};
 
     pub use crate::bindings;
+
+    /// This crate's version, to be an array in a section of the component.
+    pub const SDK_VERSION: &[u8; env!("CARGO_PKG_VERSION").len()] =
+        match env!("CARGO_PKG_VERSION").as_bytes().first_chunk() {
+            Some(version) => version,
+            None => panic!("a text is as long as it is"),
+        };
     pub use crate::bindings::exports::wharf::output::output::{
         ConfigFault as WitFault, Context as WitContext, Descriptor, Guest, Plan as WitPlan, Report as WitReport,
     };

@@ -129,8 +129,8 @@ impl<'a> Request<'a> {
     }
     /// Names a credential that the operator has configured and granted; the host adds it. Name it in
     /// [`Plan::credentials`](crate::Plan::credentials) too. Takes an `Option` as well, as a configuration has it.
-    pub fn credential<N: Into<String>>(mut self, name: impl Into<Option<N>>) -> Self {
-        self.request.credential = name.into().map(Into::into);
+    pub fn credential<'n>(mut self, name: impl Into<Option<&'n str>>) -> Self {
+        self.request.credential = name.into().map(str::to_owned);
         self
     }
     /// For the whole exchange. What is longer than the host's own limit is that.

@@ -85,7 +85,7 @@ pub use encoding::{Encode, Encoder, Encoding, Selection};
 pub use failure::{Failure, FailureKind, HostError, OrFailure};
 pub use faults::{ConfigFault, Faults, OrFault, listed};
 pub use output::{Context, Output, PartitionKey, Plan, Report};
-pub use record::{Kind, Record, RecordError, Records};
+pub use record::{Kind, Parts, Record, RecordError, Records};
 
 #[doc(hidden)]
 pub use export::__private;

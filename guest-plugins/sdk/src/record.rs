@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 
 use serde::Deserialize;
@@ -15,6 +16,8 @@ use crate::source::Source;
 const WINDOW_BYTES: u64 = 128 * 1024;
 /// Most records whose sizes are asked for at once, to find where a window ends.
 const MAX_LISTED: u64 = 8192;
+/// The same to find where a part ends: parts are sent, so that the next one is asked for much later.
+const LISTED_FOR_PARTS: u32 = 1024;
 
 /// What a record's body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,6 +252,47 @@ impl<'a> Iterator for Records<'a> {
 
 impl std::iter::FusedIterator for Records<'_> {}
 
+/// A batch in parts: what [`Batch::parts`](crate::Batch::parts) gives.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    source: Source<'a>,
+    count: u32,
+    next: u32,
+    max_records: u32,
+    max_bytes: u64,
+    /// Of the records from the last part's end on.
+    sizes: Vec<u32>,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn new(source: Source<'a>, max_records: u32, max_bytes: u64) -> Self {
+        let count = source.count();
+        Self { source, count, next: 0, max_records: max_records.max(1), max_bytes, sizes: Vec::new() }
+    }
+}
+
+impl Iterator for Parts<'_> {
+    type Item = Range<u32>;
+
+    fn next(&mut self) -> Option<Range<u32>> {
+        let (first, mut bytes) = (self.next, 0);
+        while self.next < self.count && self.next - first < self.max_records {
+            if self.sizes.is_empty() {
+                self.sizes = self.source.sizes(self.next, LISTED_FOR_PARTS);
+                self.sizes.reverse();
+            }
+            let size = u64::from(*self.sizes.last()?);
+            if self.next > first && bytes + size > self.max_bytes {
+                break;
+            }
+            self.sizes.pop();
+            bytes += size;
+            self.next += 1;
+        }
+        (self.next > first).then_some(first..self.next)
+    }
+}
+
 /// How many of the first records fit into so many bytes, at least one where there is one; and their bytes.
 fn fitting(sizes: &[u32], most: u64) -> (u32, u64) {
     let (mut count, mut bytes) = (0, 0);
@@ -307,6 +351,24 @@ mod tests {
         assert_eq!(texts(19_999..u32::MAX), lines[19_999..]);
         assert_eq!(texts(20_000..u32::MAX), [""; 0]);
         assert_eq!(texts(5..5), [""; 0]);
+    }
+
+    #[test]
+    fn parts_are_as_large_as_they_may_be_and_hold_every_record_once() {
+        let lines = lines();
+        let batch = batch(lines.iter().map(String::as_str));
+        let parts: Vec<_> = batch.parts(900, 40_000).collect();
+        assert_eq!((parts[0].start, parts.last().unwrap().end), (0, 20_000));
+        let bytes =
+            |part: &Range<u32>| lines[part.start as usize..part.end as usize].iter().map(String::len).sum::<usize>();
+        for (part, next) in parts.iter().zip(&parts[1..]) {
+            assert_eq!(part.end, next.start);
+            assert!(part.len() <= 900 && (bytes(part) <= 40_000 || part.len() == 1));
+            assert!(part.len() == 900 || bytes(&(part.start..part.end + 1)) > 40_000);
+        }
+        assert!(parts.contains(&(12_345..12_346)), "it is larger by itself");
+        assert_eq!(batch.parts(0, u64::MAX).next(), Some(0..1));
+        assert_eq!(crate::testing::batch::<&str>([]).parts(1, 1).next(), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Files that come inside the binary, packed by `build.rs`, so that a project can be made and built without anything else at hand: the
 //! WIT package, the SDK crate for Rust, and the templates of new projects.
 
-use wit_parser::{PackageId, Resolve, SourceMap};
+use wit_parser::{PackageId, Resolve};
+
+use crate::plugin::wit::{self, Wit};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -12,7 +14,7 @@ pub fn below(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])
 
 /// Files of the WIT package `wharf:output`: name and text.
 pub fn wit() -> impl Iterator<Item = (&'static str, &'static str)> {
-    below("sdk/wit/").filter_map(|(name, bytes)| Some((name, std::str::from_utf8(bytes).ok()?)))
+    wit::FILES.into_iter()
 }
 
 /// The WIT package, parsed.
@@ -20,12 +22,7 @@ pub fn wit() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Errors
 /// Where the embedded files are no WIT package.
 pub fn wit_package() -> Result<(Resolve, PackageId), String> {
-    let mut sources = SourceMap::new();
-    wit().for_each(|(name, text)| sources.push_str(name, text));
-    let group = sources.parse().map_err(|(sources, error)| error.render(&sources))?;
-    let mut resolve = Resolve::default();
-    let package = resolve.push_group(group).map_err(|error| error.to_string())?;
-    Ok((resolve, package))
+    Wit::parse(&wit::FILES).map(|wit| (wit.resolve, wit.package))
 }
 
 #[cfg(test)]
@@ -34,12 +31,13 @@ mod tests {
 
     #[test]
     fn the_wit_package_is_inside_whole() {
-        let names: Vec<&str> = wit().map(|(name, _)| name).collect();
+        let names: Vec<&str> = below("sdk/wit/").map(|(name, _)| name).collect();
         let in_repository = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit")).unwrap();
         let mut expected: Vec<String> =
             in_repository.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         expected.sort();
         assert_eq!(names, expected);
+        assert!(wit().map(|(name, _)| name).eq(names), "a project's files and those that a component is compared with");
     }
 
     #[test]

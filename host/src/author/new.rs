@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::build::{BuildError, Language, c_bindings};
+use super::build::{BuildError, Language, c_bindings, helpers};
 use super::{embedded, sdk};
 use crate::plugin::builtin;
 
@@ -194,7 +194,7 @@ fn files(name: &str, language: Language) -> Result<BTreeMap<String, Cow<'static,
             let bindings = c_bindings()?;
             files.extend(bindings.into_iter().map(|(path, bytes)| (path, Cow::Owned(bytes))));
         }
-        Language::JavaScript | Language::Python => {}
+        Language::JavaScript | Language::Python => files.extend(helpers(language)),
     }
     Ok(files)
 }
@@ -279,6 +279,8 @@ mod tests {
                 &["Cargo.toml", "Cargo.lock", "src/lib.rs", "wharf-plugin/Cargo.toml", "wharf-plugin/wit/output.wit"][..],
             ),
             (Language::C, &["plugin.c", "bindings/wharf.h", "bindings/wharf_plugin.h"][..]),
+            (Language::JavaScript, &["plugin.js", "package.json", "wharf/index.js", "wharf/http.js"][..]),
+            (Language::Python, &["plugin.py", "pyproject.toml", "wharf/__init__.py", "wharf/http.py"][..]),
         ] {
             let place = tempfile::tempdir().unwrap();
             let created = create(&place.path().join("to-acme"), language).unwrap();

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::table::table;
 use super::{Ended, counted, print};
+use crate::author::trial::{Export, ExportError, export};
 use crate::config::Config;
 use crate::config::units::format_size;
 use crate::dead_letter::{DeadLetters, Filter, Kept, LetterFile, StoredLetter};
@@ -16,6 +17,7 @@ Examples:
   wharf dead-letter list -c wharf.yaml
   wharf dead-letter show --data-dir /var/lib/wharf --output archive
   wharf dead-letter show --data-dir /var/lib/wharf --json | jq .reason
+  wharf dead-letter export -c wharf.yaml --output archive --to my-plugin/tests
   wharf dead-letter replay -c wharf.yaml --output archive
   wharf dead-letter purge -c wharf.yaml --batch 0123456789abcdef0123456789abcdef
 
@@ -36,6 +38,8 @@ enum Action {
     List(Selected),
     /// Show the records and why each could not be delivered
     Show(Selected),
+    /// Write them as tests of their plugin: `wharf plugin test` replays exactly these records
+    Export(Exported),
     /// Hand them to the running (or next started) Wharf again, for their own output
     Replay(Chosen),
     /// Remove them for good
@@ -86,10 +90,27 @@ struct Chosen {
     all: bool,
 }
 
+#[derive(Debug, ClapArgs)]
+struct Exported {
+    /// The configuration: its data_dir has the dead letters, and the output's `config` goes into the tests
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+    /// The output whose dead letters they are
+    #[arg(long, value_name = "NAME", value_parser = output_name)]
+    output: String,
+    /// Only those of this batch
+    #[arg(long, value_name = "ID", value_parser = batch_id)]
+    batch: Option<String>,
+    /// Where the tests are written: a plugin's folder tests/
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+}
+
 pub(super) fn run(args: Args) -> Result<(), Ended> {
     match args.action {
         Action::List(selected) => list(selected),
         Action::Show(selected) => show(selected),
+        Action::Export(exported) => export_tests(exported),
         Action::Replay(chosen) => replay(chosen),
         Action::Purge(chosen) => purge(chosen),
     }
@@ -267,6 +288,22 @@ fn chosen(chosen: Chosen) -> Result<(DeadLetters, Filter), Ended> {
         )));
     }
     Ok((letters, filter))
+}
+
+fn export_tests(exported: Exported) -> Result<(), Ended> {
+    let Exported { config, output, batch, to } = exported;
+    let place = Place { config: Some(config.clone()), data_dir: None };
+    let (letters, filter) = find(place, Some(output.clone()), batch)?;
+    let files = letters.list(&filter)?;
+    if files.is_empty() {
+        return Err(Ended::Failed(format!("output {output} has no dead letters")));
+    }
+    let written = export(&Export { config, output, files, to }).map_err(|error| match error {
+        ExportError::Config(faults) => Ended::Config(faults),
+        error => error.into(),
+    })?;
+    let names: String = written.iter().map(|path| format!("  {}\n", path.display())).collect();
+    print(&format!("{} written\n{names}", counted(written.len(), "test", "tests")))
 }
 
 fn replay(which: Chosen) -> Result<(), Ended> {

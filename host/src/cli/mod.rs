@@ -60,7 +60,7 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
-    /// For authors of plugins: make one, build it, test it
+    /// For authors of plugins: make one, build it, test it; and what a component is
     Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
     DevAws(dev_aws::Args),
@@ -197,6 +197,7 @@ mod tests {
             "wharf plugin update-sdk my-output",
             "wharf plugin build my-output --lang c",
             "wharf plugin test my-plugin tests/a.yaml --plugin my.wasm --filter a --update --report --jobs 2",
+            "wharf dead-letter export -c a.yaml --output archive --batch 00112233445566778899aabbccddeeff --to tests",
             "wharf plugin run my.wasm lines.txt --config {} --grant http=https://h --grant all --aws-endpoint http://h",
             "wharf dead-letters purge --data-dir /d --batch 00112233445566778899aabbccddeeff",
         ] {

@@ -108,12 +108,7 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
         .collect();
     let shadowed: String = shadowed_plugins(config)
         .iter()
-        .map(|file| {
-            format!(
-                "\nwarning: {} has a built-in's name, which always means the built-in: to use it, write its path\n",
-                file.display()
-            )
-        })
+        .map(|file| format!("\nwarning: plugins.dir has {file}, and the name of a built-in always means the built-in: to use the file, write its path\n"))
         .collect();
     let unwanted: String = unwanted_sources(config)
         .iter()

@@ -18,6 +18,12 @@ impl Hidden {
         self.0.push((variable.to_owned(), text.to_owned()));
     }
 
+    /// This, and what came into another value.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        self.0.extend(other.0.iter().cloned());
+        self
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -35,7 +35,6 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fault::nearest as nearest_name;
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::credentials as read_credentials;

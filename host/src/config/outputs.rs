@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aws::Aws;
+use super::hidden::Hidden;
 use super::json;
 use super::model::{
     AwsConfig, BatchConfig, Credential, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
@@ -45,6 +46,8 @@ pub(crate) struct Components<'a> {
     pub folder: &'a Path,
     /// `plugins.dir`.
     pub dirs: &'a [PathBuf],
+    /// What of that came from the environment.
+    pub dirs_hidden: &'a Hidden,
 }
 
 /// Reads every output whose component is known.
@@ -94,6 +97,9 @@ fn one(
     let aws = aws(&mut section, defaults);
     let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
     let (config, mut config_spans) = plugin_config(&mut section, name);
+    if let Some(PluginSource::Named { .. }) = &plugin_source {
+        config_spans.note_dirs(components.dirs_hidden);
+    }
     let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
     let unknown = section.finish_with(ELSEWHERE, otherwise);

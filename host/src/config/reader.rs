@@ -107,11 +107,18 @@ impl<'a> Section<'a> {
         self.node(key).is_some_and(Node::is_hidden)
     }
 
-    /// What of the key's text came from the environment.
+    /// What of the key's text, or of a list of texts, came from the environment.
     pub(crate) fn hidden(&self, key: &str) -> Hidden {
-        match self.node(key).map(|node| &node.value) {
-            Some(Value::Scalar(scalar)) => scalar.hidden.clone(),
+        let of = |node: &Node| match &node.value {
+            Value::Scalar(scalar) => scalar.hidden.clone(),
             _ => Hidden::default(),
+        };
+        match self.node(key) {
+            Some(Node { value: Value::List(items), .. }) => {
+                items.iter().fold(Hidden::default(), |all, item| all.and(&of(item)))
+            }
+            Some(node) => of(node),
+            None => Hidden::default(),
         }
     }
 

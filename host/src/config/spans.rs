@@ -50,6 +50,11 @@ impl PluginConfigSpans {
         (self.pin, self.pin_hidden) = (at, hidden);
     }
 
+    /// Notes what of the folders in which `plugin` is looked for came from the environment: with it they have a part in its name.
+    pub(crate) fn note_dirs(&mut self, hidden: &Hidden) {
+        self.plugin_hidden = std::mem::take(&mut self.plugin_hidden).and(hidden);
+    }
+
     /// What of the component's digest came from the environment.
     pub(crate) fn pin_hidden(&self) -> &Hidden {
         &self.pin_hidden

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
+use super::hidden::Hidden;
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
@@ -39,11 +40,11 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
-    let plugins = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
+    let (plugins, dirs_hidden) = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
     let sources = sources::read(&mut top);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
-    let components = outputs::Components { folder, dirs: &plugins.dirs };
+    let components = outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden };
     let outputs = outputs::read(&mut top, &aws, &credentials, components);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
@@ -124,9 +125,11 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
     (listen.map(|listen| AdminConfig { listen }), is_hidden)
 }
 
-fn plugins(mut section: Section<'_>, folder: &Path) -> PluginsConfig {
+/// And what of its folders came from the environment.
+fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
     let default = PluginsConfig::default();
     let dirs = section.texts("dir").unwrap_or_default();
+    let hidden = section.hidden("dir");
     let plugins = PluginsConfig {
         dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
         max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
@@ -139,7 +142,7 @@ fn plugins(mut section: Section<'_>, folder: &Path) -> PluginsConfig {
         ("folder", "did you mean \"dir\"?"),
         ("sha256", "it belongs to an output, beside \"plugin\""),
     ]);
-    plugins
+    (plugins, hidden)
 }
 
 /// No two things listen on one address. `admin` is an address, and whether it came from the environment.

@@ -291,6 +291,9 @@ fn is_final(error: &AppendError) -> bool {
 fn refusal_of(error: &AppendError) -> Refused {
     match error {
         AppendError::DiskFull { .. } => Refused::DiskFull { retry_after: RETRY_AFTER },
+        AppendError::LimitReached { used, limit } if is_final(error) => {
+            Refused::TooLarge { bytes: *used, limit: *limit }
+        }
         AppendError::LimitReached { .. } => Refused::Full { what: JOURNAL.into(), retry_after: RETRY_AFTER },
         AppendError::Overtaking => Refused::Full { what: JOURNAL.into(), retry_after: PAUSE },
         AppendError::Io(cause) => Refused::Failed(cause.clone()),

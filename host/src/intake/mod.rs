@@ -86,6 +86,14 @@ pub enum Refused {
         /// When to try again.
         retry_after: Duration,
     },
+    /// The journal could not take the chunk if it were empty: waiting is of no use.
+    #[error("the records take {bytes} bytes in the journal, which may hold {limit} (journal.max_size)")]
+    TooLarge {
+        /// What the chunk takes.
+        bytes: u64,
+        /// What the journal may hold.
+        limit: u64,
+    },
     /// The disk failed.
     #[error("the journal could not be written: {0}")]
     Failed(String),
@@ -105,6 +113,7 @@ impl Refused {
             Self::Full { what, .. } if what == JOURNAL => "journal_full",
             Self::Full { .. } => "queue_full",
             Self::DiskFull { .. } => "disk_full",
+            Self::TooLarge { .. } => "too_large",
             Self::Failed(_) => "journal_failed",
             Self::Stopping => "stopping",
         }

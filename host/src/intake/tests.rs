@@ -268,6 +268,19 @@ async fn a_full_output_is_waited_for_and_holds_no_room_elsewhere() {
 }
 
 #[tokio::test]
+async fn what_an_empty_journal_could_not_take_is_told_apart_from_a_full_one() {
+    let house = house_in(tempfile::tempdir().unwrap(), Some(2 * SEGMENT), vec![("*", output("a"))]);
+    let too_large = usize::try_from(2 * SEGMENT).unwrap() + 1;
+    let refused = house.intake.try_enqueue(chunk("http", too_large)).unwrap().durable().await;
+    assert!(
+        matches!(refused, Err(Refused::TooLarge { bytes, limit }) if bytes > limit && limit == 2 * SEGMENT),
+        "{refused:?}"
+    );
+    // It is refused alone.
+    house.intake.try_enqueue(chunk("http", 10)).unwrap().durable().await.unwrap();
+}
+
+#[tokio::test]
 async fn when_the_journal_is_full_senders_wait_or_are_told_and_nothing_is_lost_or_reordered() {
     let house = house_in(tempfile::tempdir().unwrap(), Some(2 * SEGMENT), vec![("*", output("a"))]);
     let sent = tokio::spawn({

@@ -74,18 +74,29 @@ impl Anatomy {
             unfit: None,
         };
         let unfit = match compatible::check_form(bytes) {
-            Err(unfit) => Some(unfit),
+            Err(unfit) => {
+                // The module may know what it will import once it is a component.
+                if let Some(decoded) = anatomy.binary.knows_its_interfaces.then(|| Decoded::of_module(bytes)).flatten()
+                {
+                    anatomy.describe(&decoded);
+                }
+                Some(unfit)
+            }
             Ok(()) => match Decoded::of(bytes) {
                 Err(why) => Some(Unfit::plain(format!("it is no valid component: {why}"))),
                 Ok(decoded) => {
-                    let import = |name: String| Import { functions: decoded.functions(&name), name };
-                    anatomy.imports = decoded.imports().into_iter().map(import).collect();
-                    anatomy.exports = decoded.exports();
+                    anatomy.describe(&decoded);
                     compatible::differences(&decoded)
                 }
             },
         };
         anatomy.unfit = unfit.map(|Unfit { what, help }| (what, help));
         anatomy
+    }
+
+    fn describe(&mut self, decoded: &Decoded) {
+        let import = |name: String| Import { functions: decoded.functions(&name), name };
+        self.imports = decoded.imports().into_iter().map(import).collect();
+        self.exports = decoded.exports();
     }
 }

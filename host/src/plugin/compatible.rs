@@ -25,8 +25,8 @@ const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io"
 const MOST_TOLD: usize = 8;
 
 /// What to do with a plugin of other WIT files.
-const REBUILD: &str = "build it for this Wharf: `wharf plugin build` in its folder; where it has a copy of the WIT files, \
-                       take those that `wharf plugin new` writes first";
+const REBUILD: &str = "build it for this Wharf, in its folder: `wharf plugin build`; in a Rust project first `wharf plugin update-sdk`, which \
+                       also has the WIT files";
 /// What to do with what is no plugin at all.
 const BEGIN: &str = "`wharf plugin new NAME` writes a project that builds one; `wharf plugin build` builds it";
 
@@ -40,7 +40,7 @@ pub(super) struct Unfit {
 }
 
 impl Unfit {
-    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: Some(help.into()) }
     }
 

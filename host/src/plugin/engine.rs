@@ -21,8 +21,9 @@ const FIBER_STACK: usize = 2 << 20;
 const KEEP_RESIDENT: usize = 1 << 20;
 /// The same where the kernel cannot tell which pages were touched, so that all of it is cleared each time.
 const KEEP_RESIDENT_BLIND: usize = 64 << 10;
-/// What one component may consist of: a language's adapter modules make about four instances.
-const CORE_INSTANCES: u32 = 16;
+/// What one component may consist of. componentize-js makes four instances, componentize-py fourteen (the interpreter and its libraries are
+/// linked when the component starts) and one more for each native library that a package brings. The pool only counts them.
+pub(super) const CORE_INSTANCES: u32 = 64;
 const MEMORIES: u32 = 2;
 const TABLES: u32 = 8;
 

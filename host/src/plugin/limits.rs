@@ -9,8 +9,8 @@ pub(super) const HANDLES: usize = 1024;
 /// Bytes that the host copies out of a guest in one call or one answer. The largest honest ones are a report that rejects every
 /// record of a batch with a short reason, and a list of a million record numbers; each fits into half of this.
 pub(super) const LIFTED_BYTES: usize = 8 << 20;
-/// Core instances, tables and memories of a store: one component, with its language's adapters.
-const INSTANCES: usize = 32;
+/// Core instances, tables and memories of a store: one component, with its language's adapters. The component itself counts as well.
+const INSTANCES: usize = super::engine::CORE_INSTANCES as usize + 1;
 const TABLES: usize = 16;
 const MEMORIES: usize = 2;
 

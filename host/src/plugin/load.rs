@@ -13,7 +13,7 @@ use wasmtime::{Engine, Store};
 
 use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
-use super::compatible::Unfit;
+use super::compatible::{Decoded, Unfit};
 use super::read::{Bytes, read};
 use super::store::{self, Data};
 use super::worker::SETUP_TIMEOUT;
@@ -129,12 +129,17 @@ impl Host {
         let component = {
             let (host, bytes) = (Arc::clone(host), Arc::clone(&bytes));
             let compiled = blocking(move || host.component(&bytes, &digest)).await;
-            compiled.and_then(|component| component).map_err(|error| {
-                match too_large(&format!("{error:#}"), host_memory) {
+            compiled.and_then(|component| component)
+        };
+        let component = match component {
+            Ok(component) => component,
+            Err(error) => {
+                let error = format!("{error:#}");
+                return Err(match too_large(&error, host_memory) {
                     Some(what) => refuse(what),
-                    None => unusable(name, &error),
-                }
-            })?
+                    None => not_compiled(name, bytes, cut(&error, MESSAGE_BYTES)).await,
+                });
+            }
         };
         let pre = match host.linker.instantiate_pre(&component).and_then(bindings::PluginPre::new) {
             Ok(pre) => pre,
@@ -235,17 +240,42 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<Data>> {
     Ok(linker)
 }
 
+/// Why a component cannot be compiled: it is damaged, or it needs something of WebAssembly that is off here.
+async fn not_compiled(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -> LoadError {
+    let is_valid = blocking(move || Decoded::of(&bytes).is_ok()).await.unwrap_or(false);
+    let unfit = match is_valid {
+        true => Unfit::new(
+            format!("it needs a part of WebAssembly that this host does not have: {error}"),
+            "`wharf plugin build` builds with what there is; a plugin has one memory with 32-bit addresses, no threads, no async functions",
+        ),
+        false => Unfit::new(
+            format!("it is no valid component: {error}"),
+            "it may be cut or damaged: copy it again, or build it again with `wharf plugin build`",
+        ),
+    };
+    unusable_for(name, unfit)
+}
+
 /// Why a component that wasmtime does not take does not fit: what differs from this host's own WIT files, else in wasmtime's words.
 async fn unfit(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -> LoadError {
     let explained = blocking(move || compatible::explain(&bytes)).await.ok().flatten();
     unusable_for(name, explained.unwrap_or_else(|| Unfit::plain(error)))
 }
 
-/// Says in an operator's words that a component's memory is larger from the start than the pool's are: wasmtime has no type for that.
+/// Says in an operator's words that a component is larger than the pool's places are: wasmtime has no types for that.
 fn too_large(error: &str, limit: u64) -> Option<String> {
-    let (_, rest) = error.split_once("memory has a minimum byte size of ")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    Some(format!("it begins with {digits} bytes of memory, and may have {limit}: raise plugins.max_memory"))
+    let number_behind = |text: &str| -> Option<String> {
+        let (_, rest) = error.split_once(text)?;
+        Some(rest.chars().take_while(char::is_ascii_digit).collect())
+    };
+    if let Some(modules) = number_behind("transitively contains ").filter(|_| error.contains("core module instances")) {
+        let most = engine::CORE_INSTANCES;
+        return Some(format!(
+            "it is made of {modules} modules, and may have at most {most}: build it with fewer native libraries"
+        ));
+    }
+    let bytes = number_behind("memory has a minimum byte size of ")?;
+    Some(format!("it begins with {bytes} bytes of memory, and may have {limit}: raise plugins.max_memory"))
 }
 
 fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {

@@ -100,10 +100,10 @@ fn unknown(name: &str, dirs: &[PathBuf]) -> LoadError {
             Err(cause) => format!("{shown} cannot be read: {cause}"),
         });
     }
-    let help = match crate::config::nearest_name(name, &known) {
+    let help = match crate::config::nearest(name, &known) {
         Some(meant) => format!("did you mean {meant:?}? "),
         None if dirs.is_empty() => format!(
-            "write the path of a component (./{name}.wasm), or name the folder that has {name}.wasm: plugins: {{ dir: … }} at the top level"
+            "write the path of a component (./{name}.wasm), or name the folder that has {name}.wasm: `plugins: {{ dir: … }}` in a configuration, `--dir` on the command line"
         ),
         None => format!("write the path of a component, or put {name}.wasm into one of these folders"),
     };

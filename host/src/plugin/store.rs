@@ -1,18 +1,37 @@
 //! One store: a guest's memory, and all that the host keeps beside it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::{Engine, Store, UpdateDeadline};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{Deterministic, HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
 use super::limits::{HANDLES, LIFTED_BYTES, Limiter};
 use super::meter::Meter;
 use super::stdio::GuestOutput;
-use crate::capability::Caller;
 use crate::capability::bindings::log::Level;
+use crate::capability::{Caller, Services};
+use crate::record::now_ns;
 
 /// Random bytes that a guest may ask for at once: seeds, not streams.
 const RANDOM_BYTES: u64 = 4096;
+
+/// What random numbers are made of where a test looks on.
+const CHANCE: &[u8] = b"The same on every machine";
+
+/// The clock of whoever looks on.
+struct WatchedClock(Arc<Services>);
+
+impl HostWallClock for WatchedClock {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    fn now(&self) -> Duration {
+        let now_ns = self.0.watch().map_or_else(now_ns, |watch| watch.now_ns());
+        Duration::from_nanos(u64::try_from(now_ns).unwrap_or(0))
+    }
+}
 
 /// What a store carries.
 pub(super) struct Data {
@@ -69,8 +88,15 @@ pub(super) fn new(engine: &Engine, data: Data) -> Store<Data> {
 /// WASI 0.2 because language tool chains import it, with nothing behind it: no files, no environment, no arguments, no sockets, an
 /// ended standard input. What is printed goes to the plugin's log.
 fn inert_wasi(caller: &Caller) -> WasiCtx {
-    WasiCtx::builder()
-        .stdout(GuestOutput::new(caller.log.clone(), Level::Info))
+    let mut wasi = WasiCtx::builder();
+    if caller.services.watch().is_some() {
+        // A test's clock and chance are the same each time.
+        wasi.wall_clock(WatchedClock(Arc::clone(&caller.services)))
+            .secure_random(Deterministic::new(CHANCE.to_vec()))
+            .insecure_random(Deterministic::new(CHANCE.to_vec()))
+            .insecure_random_seed(0);
+    }
+    wasi.stdout(GuestOutput::new(caller.log.clone(), Level::Info))
         .stderr(GuestOutput::new(caller.log.clone(), Level::Warn))
         .max_random_size(RANDOM_BYTES)
         .allow_tcp(false)

@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 
 use wit_parser::{Interface, InterfaceId, PackageId, Resolve, SourceMap, WorldId, WorldItem};
 
-/// Each file's name and text.
+/// Each file's name and text, by name.
 pub const FILES: [(&str, &str); 9] = [
-    ("types.wit", include_str!("../../../wit/types.wit")),
+    ("cloudwatch-logs.wit", include_str!("../../../wit/cloudwatch-logs.wit")),
+    ("host.wit", include_str!("../../../wit/host.wit")),
+    ("http.wit", include_str!("../../../wit/http.wit")),
     ("output.wit", include_str!("../../../wit/output.wit")),
     ("records.wit", include_str!("../../../wit/records.wit")),
+    ("s3.wit", include_str!("../../../wit/s3.wit")),
     ("sequence.wit", include_str!("../../../wit/sequence.wit")),
     ("storage.wit", include_str!("../../../wit/storage.wit")),
-    ("s3.wit", include_str!("../../../wit/s3.wit")),
-    ("cloudwatch-logs.wit", include_str!("../../../wit/cloudwatch-logs.wit")),
-    ("http.wit", include_str!("../../../wit/http.wit")),
-    ("host.wit", include_str!("../../../wit/host.wit")),
+    ("types.wit", include_str!("../../../wit/types.wit")),
 ];
 
 /// The package's name, without its version.
@@ -55,7 +55,7 @@ impl Wit {
             sources.push_str(name, *text);
         }
         let mut resolve = Resolve::default();
-        let group = sources.parse().map_err(|(_, error)| error.to_string())?;
+        let group = sources.parse().map_err(|(sources, error)| error.render(&sources))?;
         let package = resolve.push_group(group).map_err(|error| format!("{error:#}"))?;
         let world = resolve.select_world(&[package], Some(WORLD)).map_err(|error| format!("{error:#}"))?;
         Ok(Self { resolve, package, world })

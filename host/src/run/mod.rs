@@ -83,7 +83,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let host = plugin_host(&config)?;
     let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
     for file in shadowed_plugins(&config) {
-        tracing::warn!(file = %file.display(), "a component has a built-in's name: `plugin` finds the built-in; write the file's path");
+        tracing::warn!(
+            file,
+            "plugins.dir has a file with a built-in's name, which always means the built-in: to use it, write its path"
+        );
     }
     for source in unwanted_sources(&config) {
         tracing::warn!(source = %source, "no output's `match` wants this source's tag: its records are counted as dropped (no_output)");

@@ -1,7 +1,7 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,10 +155,12 @@ fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
     if hidden.is_empty() {
         return fault_at_plugin(output, error.headline(), not_found(output, error).or_else(|| error.help()));
     }
-    let message = format!("the plugin that {} names: {}", hidden.named(), error.cause());
-    // What there is instead of an unknown name may be told, but not what that name is like.
-    let help = if matches!(error, LoadError::Unknown { .. }) { None } else { error.help() };
-    fault_at_plugin(output, message, help)
+    // Where a name was looked for, and what it is like, would show it.
+    let (cause, help) = match error {
+        LoadError::Unknown { .. } => ("there is none of this name".to_owned(), None),
+        _ => (error.cause(), error.help()),
+    };
+    fault_at_plugin(output, format!("the plugin that {} names: {cause}", hidden.named()), help)
 }
 
 /// Where a relative path begins, for one that leads nowhere.
@@ -260,15 +262,11 @@ pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
 }
 
-/// Components in `plugins.dir` that no output can name, since a built-in has their name.
+/// Files in `plugins.dir` that no output can name, since a built-in has their name: `s3.wasm`.
 #[must_use]
-pub fn shadowed_plugins(config: &Config) -> Vec<PathBuf> {
-    let files = config
-        .plugins
-        .dirs
-        .iter()
-        .flat_map(|dir| builtin::names().iter().map(move |name| dir.join(format!("{name}.wasm"))));
-    files.filter(|file| file.is_file()).collect()
+pub fn shadowed_plugins(config: &Config) -> Vec<String> {
+    let files = builtin::names().iter().map(|name| format!("{name}.wasm"));
+    files.filter(|file| config.plugins.dirs.iter().any(|dir| dir.join(file).is_file())).collect()
 }
 
 fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
@@ -376,6 +374,43 @@ mod tests {
         let expected = "wharf.yaml:4:19: outputs.live.plugin: the plugin wants to reach something that the environment variable B names, and has no grant for it\n";
         assert!(hidden.starts_with(expected) && !hidden.contains("hush"), "{hidden}");
         assert!(told(&plan(&["b"], &[])).contains("write to s3 bucket \"b\""));
+    }
+
+    #[test]
+    fn neither_a_name_nor_a_digest_nor_a_folder_from_the_environment_is_shown() {
+        let variable = |name: &str| match name {
+            "DIR" => Some("hush-folder".to_owned()),
+            "PLUGIN" => Some("hush-name".to_owned()),
+            "PIN" => Some("5".repeat(64)),
+            _ => None,
+        };
+        let told = |lines: &str, error: &LoadError| {
+            let text = format!(
+                "plugins: {{ dir: [\"${{DIR}}\"] }}\nsources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}"
+            );
+            let output = Config::parse(&text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
+            not_loaded(&output, error).to_string()
+        };
+        let unknown = LoadError::Unknown {
+            name: "hush-name".into(),
+            known: "built in are s3 and cloudwatch_logs; hush-folder has hush-names".into(),
+            help: Some("did you mean \"hush-names\"?".into()),
+        };
+        assert_eq!(
+            told("    plugin: own", &unknown),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variable DIR names: there is none of this name"
+        );
+        assert_eq!(
+            told("    plugin: ${PLUGIN}", &unknown),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variables DIR and PLUGIN names: there is none of this name"
+        );
+        let other = LoadError::OtherDigest { name: "own.wasm".into(), pinned: "5".repeat(64), found: "a".repeat(64) };
+        let expected = format!(
+            "wharf.yaml:8:13: outputs.live.sha256: the plugin is pinned to another SHA-256 than that of what is there, which is {}\n    \
+             help: put the component that was meant back, or pin this one",
+            "a".repeat(64)
+        );
+        assert_eq!(told("    plugin: ./own.wasm\n    sha256: ${PIN}", &other), expected);
     }
 
     #[test]

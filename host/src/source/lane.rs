@@ -126,7 +126,7 @@ impl Lane {
         let pause = match refused {
             Refused::Stopping => return Err(Stopping),
             Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after } => *retry_after,
-            Refused::Failed(_) => PAUSE,
+            Refused::Failed(_) | Refused::TooLarge { .. } => PAUSE,
         };
         warn!(source = %self.source, "records could not be kept: {refused}; they are handed in again in {pause:?}");
         tokio::select! {

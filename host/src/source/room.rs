@@ -26,6 +26,11 @@ impl Room {
         Self { used: Arc::default(), most }
     }
 
+    /// Whether all of it is taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.most
+    }
+
     pub(crate) fn hold(&self) -> Held {
         Held { room: self.clone(), bytes: 0 }
     }
@@ -89,7 +94,9 @@ mod tests {
     fn what_is_in_memory_already_takes_room_from_others() {
         let room = Room::new(100);
         let mut first = room.hold();
+        assert!(!room.is_full());
         first.add_anyway(150);
+        assert!(room.is_full());
         assert_eq!(room.hold().add(1), Err(NoRoom));
         first.shrink_to(99);
         room.hold().add(1).unwrap();

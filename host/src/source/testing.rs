@@ -27,6 +27,9 @@ struct Inner {
     discarded: BTreeMap<&'static str, u64>,
     refused: BTreeMap<&'static str, u64>,
     connections: i64,
+    /// Bytes of chunks that were handed in and are not durable, and the most that there were at once.
+    under_way: u64,
+    most_under_way: u64,
     refusals: VecDeque<Refused>,
     /// How many times positions that go with no record are not kept.
     unkept: u64,
@@ -75,6 +78,10 @@ impl FakeSink {
     pub(crate) fn handed_in(&self) -> u64 {
         self.inner.lock().unwrap().handed_in
     }
+    /// The most bytes that were under way at once so far.
+    pub(crate) fn most_under_way(&self) -> u64 {
+        self.inner.lock().unwrap().most_under_way
+    }
     /// The bodies of all durable records, in order.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.chunks().iter().flat_map(text).collect()
@@ -122,6 +129,8 @@ impl FakeSink {
             return Err(refused);
         }
         inner.handed_in += 1;
+        inner.under_way += chunk.meta().body_bytes;
+        inner.most_under_way = inner.most_under_way.max(inner.under_way);
         let (number, failure) = (inner.handed_in, inner.failures.pop_front());
         let (mut allowed, mut committed) = (self.allowed.subscribe(), self.committed.subscribe());
         let this = Arc::clone(self);
@@ -144,6 +153,7 @@ impl FakeSink {
 
     fn commit(&self, chunk: Chunk) {
         let mut inner = self.inner.lock().unwrap();
+        inner.under_way -= chunk.meta().body_bytes;
         for position in &chunk.meta().positions {
             assert!(position.key.len() <= 512 && position.value.len() <= 1024);
             inner.positions.insert(position.key.clone(), position.clone());

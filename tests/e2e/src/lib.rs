@@ -13,6 +13,7 @@
 
 mod binary;
 mod chance;
+mod collector;
 mod compiled;
 mod delivered;
 pub mod disk;
@@ -29,6 +30,7 @@ mod writer;
 
 pub use binary::wharf_binary;
 pub use chance::Chance;
+pub use collector::Collector;
 pub use delivered::{Delivered, DeliveredObject};
 pub use logged::Logged;
 pub use moto::Moto;

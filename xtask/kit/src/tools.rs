@@ -1,15 +1,20 @@
-//! The tests' tools from outside: a Python environment with an S3 server and a client that nobody here wrote.
+//! The tests' tools from outside: a Python environment and packages of Node.js, with a server, clients and senders that nobody here wrote, and
+//! what builds plugins in languages other than Rust.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::repository;
 
 /// What is installed, with versions.
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
+const NPM_PACKAGE: &str = include_str!("../npm/package.json");
+const NPM_LOCK: &str = include_str!("../npm/package-lock.json");
+/// componentize-js runs on nothing older.
+const OLDEST_NODE: u32 = 20;
 
 /// The folder of the Python environment, `target/test-tools/venv`, made where it is not or where it is older than its list of
 /// packages. Processes that do this at the same time wait for one another.
@@ -40,6 +45,44 @@ pub fn venv() -> anyhow::Result<PathBuf> {
     )?;
     fs::write(&mark, REQUIREMENTS)?;
     Ok(venv)
+}
+
+/// The folder of npm's packages, `target/test-tools/npm/node_modules`, made as [`venv`] is. Versions and digests are those of
+/// `xtask/kit/npm/package-lock.json`.
+///
+/// # Errors
+/// Where there is no Node.js, or an older one, or packages cannot be had, with what to do.
+pub fn node_modules() -> anyhow::Result<PathBuf> {
+    node()?;
+    let folder = tools_folder()?.join("npm");
+    fs::create_dir_all(&folder).with_context(|| format!("making {} failed", folder.display()))?;
+    let lock = File::create(folder.join("npm.lock"))?;
+    lock.lock().context("locking the folder of test tools failed")?;
+    let mark = folder.join("installed.json");
+    if fs::read_to_string(&mark).is_ok_and(|installed| installed == NPM_LOCK) {
+        return Ok(folder.join("node_modules"));
+    }
+    fs::write(folder.join("package.json"), NPM_PACKAGE)?;
+    fs::write(folder.join("package-lock.json"), NPM_LOCK)?;
+    run(
+        Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&folder),
+        "npm's registry must be reachable, or a mirror be set in npm's configuration",
+    )?;
+    fs::write(&mark, NPM_LOCK)?;
+    Ok(folder.join("node_modules"))
+}
+
+/// Whether Node.js is there, and new enough.
+fn node() -> anyhow::Result<()> {
+    let remedy = format!(
+        "plugins in JavaScript are built with Node.js {OLDEST_NODE} or newer: https://nodejs.org, or on Debian 13 `apt-get install nodejs npm`"
+    );
+    let output =
+        Command::new("node").arg("--version").output().with_context(|| format!("running node failed; {remedy}"))?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let major = version.strip_prefix('v').and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    ensure!(major.is_some_and(|major| major >= OLDEST_NODE), "node is {version}; {remedy}");
+    Ok(())
 }
 
 /// `target/test-tools`, or `WHARF_TEST_TOOLS`.

@@ -10,12 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{BuildError, Language, Made, Missing, Options, name_of_folder, tool, world, write};
-use crate::author::embedded;
+use super::{BuildError, Language, Made, Missing, Options, name_of_folder, tool, world, write, write_helpers};
 
 const DRIVER: &str = include_str!("javascript/componentize.mjs");
-/// Where the helpers go, in the project's folder. All of it is made anew at each build.
-const HELPERS: &str = "wharf";
 const COMPONENTIZE: &str = "@bytecodealliance/componentize-js";
 const ESBUILD: &str = "esbuild";
 /// componentize-js runs on nothing older.
@@ -24,7 +21,7 @@ const OLDEST_NODE: u32 = 20;
 pub(super) fn component(folder: &Path, _: &Options, report: &mut dyn FnMut(&str)) -> Result<Made, BuildError> {
     let project = Project::read(folder)?;
     let node = tools(folder)?;
-    write_helpers(folder)?;
+    write_helpers(folder, Language::JavaScript)?;
     let work = folder.join("build");
     let driver = work.join("componentize.mjs");
     write(&driver, DRIVER.as_bytes())?;
@@ -54,14 +51,6 @@ pub(super) fn component(folder: &Path, _: &Options, report: &mut dyn FnMut(&str)
     run("making the component", "componentize", &[entry, &wit, &component], report)?;
     let bytes = fs::read(&component).map_err(|cause| BuildError::Read { path: component, cause: cause.to_string() })?;
     Ok(Made { name: project.name, bytes, by: "componentize-js".into() })
-}
-
-/// Makes the helpers' folder in a project.
-///
-/// # Errors
-/// Where it cannot be written.
-pub(in crate::author) fn write_helpers(folder: &Path) -> Result<(), BuildError> {
-    embedded::below("sdk-js/").try_for_each(|(name, bytes)| write(&folder.join(HELPERS).join(name), bytes))
 }
 
 /// node, where componentize-js is there as well.
@@ -223,11 +212,5 @@ mod tests {
     #[test]
     fn the_version_of_node_is_read() {
         assert_eq!((major("v20.20.2"), major("v9.1"), major(""), major("20")), (Some(20), Some(9), None, None));
-    }
-
-    #[test]
-    fn the_helpers_are_inside() {
-        let names: Vec<&str> = embedded::below("sdk-js/").map(|(name, _)| name).collect();
-        assert!(names.contains(&"index.js") && names.contains(&"http.js"), "{names:?}");
     }
 }

@@ -13,11 +13,14 @@ mod rust;
 mod tool;
 mod world;
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use error::{BuildError, Missing, Remedy};
+
+use crate::author::embedded;
 
 /// A language that a plugin can be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,6 +174,21 @@ pub(super) fn c_bindings() -> Result<Vec<(String, Vec<u8>)>, BuildError> {
 fn name_of_folder(folder: &Path) -> String {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if name.is_empty() { "plugin".into() } else { name }
+}
+
+/// The files that a project in a script language imports to talk to its host: path in the project's folder, and content. None in other languages.
+pub(super) fn helpers(language: Language) -> impl Iterator<Item = (String, Cow<'static, [u8]>)> {
+    let embedded = match language {
+        Language::JavaScript => "sdk-js/",
+        Language::Python => "sdk-python/wharf/",
+        Language::Rust | Language::C => "none/",
+    };
+    embedded::below(embedded).map(|(name, bytes)| (format!("wharf/{name}"), Cow::Borrowed(bytes)))
+}
+
+/// Writes them into a project's folder, over what is there: they fit the Wharf that writes them.
+fn write_helpers(folder: &Path, language: Language) -> Result<(), BuildError> {
+    helpers(language).try_for_each(|(name, bytes)| write(&folder.join(name), &bytes))
 }
 
 #[cfg(test)]

@@ -6,17 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{BuildError, Language, Made, Missing, Options, name_of_folder, tool, world, write};
-use crate::author::embedded;
+use super::{BuildError, Language, Made, Missing, Options, name_of_folder, tool, world, write, write_helpers};
 
 const SCAN: &str = include_str!("python/imports.py");
-/// Where the helpers go, in the project's folder. All of it is made anew at each build.
-const HELPERS: &str = "wharf";
 
 pub(super) fn component(folder: &Path, _: &Options, report: &mut dyn FnMut(&str)) -> Result<Made, BuildError> {
     let project = Project::read(folder)?;
     let tools = Tools::find(folder)?;
-    write_helpers(folder)?;
+    write_helpers(folder, Language::Python)?;
     let work = folder.join("build");
     let scan = work.join("imports.py");
     write(&scan, SCAN.as_bytes())?;
@@ -41,14 +38,6 @@ pub(super) fn component(folder: &Path, _: &Options, report: &mut dyn FnMut(&str)
     String::from_utf8_lossy(&said).lines().for_each(&mut *report);
     let bytes = fs::read(&component).map_err(|cause| BuildError::Read { path: component, cause: cause.to_string() })?;
     Ok(Made { name: project.name, bytes, by: "componentize-py".into() })
-}
-
-/// Makes the helpers' folder in a project.
-///
-/// # Errors
-/// Where it cannot be written.
-pub(in crate::author) fn write_helpers(folder: &Path) -> Result<(), BuildError> {
-    embedded::below("sdk-python/wharf/").try_for_each(|(name, bytes)| write(&folder.join(HELPERS).join(name), bytes))
 }
 
 /// What builds.
@@ -206,11 +195,5 @@ mod tests {
         let text = missing(false).to_string();
         assert!(text.contains("apt-get install python3") && text.contains("pip install componentize-py=="), "{text}");
         assert!(!missing(true).to_string().contains("apt-get install python3 "), "{text}");
-    }
-
-    #[test]
-    fn the_helpers_are_inside() {
-        let names: Vec<&str> = embedded::below("sdk-python/wharf/").map(|(name, _)| name).collect();
-        assert!(names.contains(&"__init__.py") && names.contains(&"http.py"), "{names:?}");
     }
 }

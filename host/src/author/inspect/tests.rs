@@ -26,6 +26,7 @@ async fn a_built_in_is_told_with_all_that_it_asks_for_and_its_options() {
     for line in [
         "component      s3, built in",
         "wit            wharf:output@0.1.0",
+        "sdk            wharf-plugin 0.1.0",
         "  s3               S3: objects in buckets",
         "  sequence         durable counters ($INDEX)",
     ] {
@@ -66,6 +67,13 @@ async fn one_that_does_not_fit_is_told_as_far_as_it_goes_and_why() {
     assert!(shown.contains("clock.now: result: the plugin was built with u64, this host has s64"), "{shown}");
     assert_eq!((&json["usable"], &json["name"], &json["options"]), (&json!(false), &Value::Null, &json!([])));
     assert!(json["problem"]["help"].as_str().unwrap().contains("wharf plugin build"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_module_that_knows_its_interfaces_is_told_with_them() {
+    let (shown, json) = inspect_bytes(&odd::module(&odd::wit(&[]))).await;
+    assert!(shown.contains("  http             HTTP requests (needs a grant)\n                   send\n"), "{shown}");
+    assert_eq!((&json["usable"], &json["wit"]), (&json!(false), &json!(["0.1.0"])));
 }
 
 #[tokio::test(flavor = "multi_thread")]

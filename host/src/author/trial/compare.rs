@@ -4,7 +4,7 @@
 //! has to look at. In a text, `…` stands for anything.
 
 use serde_json::{Map, Value};
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, DiffTag, TextDiff, capture_diff_slices};
 
 use super::case::Expected;
 use super::transcript::Transcript;
@@ -38,7 +38,7 @@ fn cut_down(expected: &Map<String, Value>, actual: &Map<String, Value>, happened
     let mut cut = Map::new();
     for (key, wanted) in expected {
         let value = match (key.as_str(), wanted) {
-            ("calls", Value::Array(calls)) => list(calls, &named_calls(calls, actual), call),
+            ("calls", Value::Array(calls)) => aligned(calls, &named_calls(calls, actual)),
             ("batches", Value::Array(batches)) => list(batches, &array(actual.get("batches")), batch),
             ("outcome", wanted) => outcome(wanted, happened),
             ("dead_letters", wanted @ Value::String(_)) => {
@@ -69,6 +69,34 @@ fn named_calls(expected: &[Value], actual: &Map<String, Value>) -> Vec<Value> {
         None => false,
     };
     all.into_iter().filter(wanted).collect()
+}
+
+/// Calls beside those that they are likely to be, so that one too many or one too few does not make all behind it look wrong.
+fn aligned(expected: &[Value], actual: &[Value]) -> Value {
+    let label = |call: &Value| {
+        let named =
+            |name: &&str| call.get(name).and_then(Value::as_str).map(|what| (name.to_string(), what.to_owned()));
+        // Of a request line only the method: the rest may be a pattern.
+        let short = |(name, what): (String, String)| match name.as_str() {
+            "http" => what.split(' ').next().unwrap_or_default().to_owned(),
+            _ => format!("{name} {what}"),
+        };
+        CAPABILITIES.iter().find_map(named).map(short).unwrap_or_default()
+    };
+    let (wanted, happened): (Vec<_>, Vec<_>) =
+        (expected.iter().map(label).collect(), actual.iter().map(label).collect());
+    let mut items = vec![];
+    for op in capture_diff_slices(Algorithm::Myers, &wanted, &happened) {
+        let (tag, before, after) = op.as_tag_tuple();
+        let here = actual.get(after).unwrap_or_default();
+        match tag {
+            DiffTag::Equal => {
+                items.extend(expected.get(before).unwrap_or_default().iter().zip(here).map(|(e, a)| call(e, a)));
+            }
+            _ => items.extend(here.iter().cloned()),
+        }
+    }
+    Value::Array(items)
 }
 
 /// Item by item; what is left over is shown as it is.

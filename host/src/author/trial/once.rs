@@ -34,6 +34,8 @@ pub struct Once {
     pub tag: String,
     /// Records of a batch; none is all.
     pub max_records: Option<u64>,
+    /// Where the compiled component is kept.
+    pub cache: Option<PathBuf>,
 }
 
 /// `s3=bucket/prefix`, `cloudwatch_logs=/group`, `http=https://api.example.com` or `credential=name`.
@@ -139,7 +141,7 @@ pub async fn once(run: &Once) -> Result<Ran, OnceError> {
     case.attempts = 1;
     let usual = PluginsConfig::default();
     let host = PluginHost::new(HostOptions {
-        cache_dir: None,
+        cache_dir: run.cache.clone(),
         max_memory_bytes: usual.max_memory_bytes,
         cpu_per_call: usual.cpu_per_call,
         deliver_timeout: usual.deliver_timeout,

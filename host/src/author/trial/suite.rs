@@ -29,6 +29,8 @@ pub struct Options {
     pub update: bool,
     /// Tests at a time.
     pub jobs: usize,
+    /// Where the compiled component is kept; none is a place that goes with the suite.
+    pub cache: Option<PathBuf>,
 }
 
 /// Why no test could be run.
@@ -134,7 +136,12 @@ impl Suite {
     /// See [`SuiteError`].
     pub async fn open(options: Options) -> Result<Self, SuiteError> {
         let files = find(&options.tests, options.filter.as_deref())?;
-        let cache = tempfile::tempdir().map_err(|cause| SuiteError::Host(format!("no temporary folder: {cause}")))?;
+        let cache = match &options.cache {
+            Some(folder) => CacheFolder::Kept(folder.clone()),
+            None => CacheFolder::Own(
+                tempfile::tempdir().map_err(|cause| SuiteError::Host(format!("no temporary folder: {cause}")))?,
+            ),
+        };
         let engines = Engines { source: options.plugin.clone(), cache, made: Mutex::default() };
         engines.plugin(Limits::default()).await?;
         Ok(Self { options, files, engines: Arc::new(engines) })
@@ -144,6 +151,12 @@ impl Suite {
     #[must_use]
     pub fn len(&self) -> usize {
         self.files.len()
+    }
+
+    /// Letters of the longest name, for columns.
+    #[must_use]
+    pub fn widest_name(&self) -> usize {
+        self.files.iter().map(|file| name_of(file).chars().count()).max().unwrap_or(0)
     }
 
     /// Whether there is none.
@@ -184,8 +197,23 @@ impl Suite {
 #[derive(Debug)]
 struct Engines {
     source: PluginSource,
-    cache: TempDir,
+    cache: CacheFolder,
     made: Mutex<HashMap<Limits, (HostOptions, Plugin)>>,
+}
+
+#[derive(Debug)]
+enum CacheFolder {
+    Own(TempDir),
+    Kept(PathBuf),
+}
+
+impl CacheFolder {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Own(folder) => folder.path(),
+            Self::Kept(folder) => folder,
+        }
+    }
 }
 
 impl Engines {
@@ -209,7 +237,7 @@ impl Engines {
 }
 
 async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name_of(path);
     let ended = |description, outcome, usage| TestResult { name: name.clone(), description, outcome, usage };
     let case = match Case::load(path) {
         Ok(case) => case,
@@ -312,10 +340,7 @@ fn find(tests: &[PathBuf], filter: Option<&str>) -> Result<Vec<PathBuf>, SuiteEr
     files.sort();
     files.dedup();
     let found = files.len();
-    let wanted = |file: &PathBuf| {
-        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        filter.is_none_or(|filter| name.contains(filter))
-    };
+    let wanted = |file: &PathBuf| filter.is_none_or(|filter| name_of(file).contains(filter));
     files.retain(wanted);
     if files.is_empty() {
         let places: Vec<String> = tests.iter().map(|path| path.display().to_string()).collect();
@@ -330,6 +355,11 @@ fn find(tests: &[PathBuf], filter: Option<&str>) -> Result<Vec<PathBuf>, SuiteEr
         }));
     }
     Ok(files)
+}
+
+/// A test's name: its file's, without the ending.
+fn name_of(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn is_test(path: &Path) -> bool {

@@ -219,7 +219,8 @@ impl Transcript {
             let again = last.and_then(|attempt| attempt.wait);
             let again = again.map(|wait| format!(" (Wharf would try again in {})", format_duration(wait)));
             let (why, again) = (why.unwrap_or_default(), again.unwrap_or_default());
-            let _ = writeln!(text, "batch {number}: {} records: {outcome}{but}{why}{again}", batch.records);
+            let records = if batch.records == 1 { "1 record".to_owned() } else { format!("{} records", batch.records) };
+            let _ = writeln!(text, "batch {number}: {records}: {outcome}{but}{why}{again}");
         }
         text
     }

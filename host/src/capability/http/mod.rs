@@ -31,6 +31,7 @@ use super::body::Body;
 use super::{AbortOnDrop, Caller};
 use crate::telemetry::HttpExchange;
 
+#[cfg(test)]
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::credentials::Credentials;
 pub(crate) use self::network::{Network, check_settings};

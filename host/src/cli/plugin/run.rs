@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::{Ended, print};
-use crate::author::trial::{Grant, Once, OnceError, is_json, once};
+use crate::author::trial::{Grant, Once, OnceError, desk_cache, is_json, once};
 use crate::config::AwsConfig;
 use crate::plugin::{PluginSource, builtin};
 
@@ -81,6 +81,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
         json: args.json || args.records.as_deref().is_some_and(is_json),
         tag: args.tag.clone(),
         max_records: args.max_records,
+        cache: desk_cache(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match runtime.block_on(once(&run)) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::{Ended, counted, print};
-use crate::author::trial::{BatchUsage, Options, Outcome, Project, Suite, TestResult};
+use crate::author::trial::{BatchUsage, Options, Outcome, Project, Suite, TestResult, desk_cache};
 use crate::cli::table::table;
 use crate::config::units::{format_duration, format_size};
 
@@ -54,16 +54,18 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
         filter: args.filter.clone(),
         update: args.update,
         jobs,
+        cache: desk_cache(),
     };
     let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let results = runtime.block_on(async {
         let suite = Suite::open(options).await?;
+        let width = suite.widest_name();
         let mut printed = Ok(());
         let results = suite
             .run(|result| {
                 if printed.is_ok() {
-                    printed = print(&told(result, colours));
+                    printed = print(&told(result, width, colours));
                 }
             })
             .await;
@@ -88,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
 }
 
 /// One test in a line, and what was not as expected in several.
-fn told(result: &TestResult, colours: bool) -> String {
+fn told(result: &TestResult, width: usize, colours: bool) -> String {
     let (word, colour) = match &result.outcome {
         Outcome::Passed => ("ok  ", "\u{1b}[32m"),
         Outcome::Updated => ("new ", "\u{1b}[33m"),
@@ -96,7 +98,8 @@ fn told(result: &TestResult, colours: bool) -> String {
     };
     let (on, off) = if colours { (colour, "\u{1b}[0m") } else { ("", "") };
     let description = result.description.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
-    let mut text = format!("{on}{word}{off}  {}{description}\n", result.name);
+    let line = format!("{on}{word}{off}  {:width$}{description}", result.name);
+    let mut text = format!("{}\n", line.trim_end());
     match &result.outcome {
         Outcome::Passed | Outcome::Updated => {}
         Outcome::Failed(unlike) => {

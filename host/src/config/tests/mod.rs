@@ -2,6 +2,7 @@
 
 mod aws;
 mod faults;
+mod forward;
 mod good;
 mod http;
 mod plugin;

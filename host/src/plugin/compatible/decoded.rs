@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use wit_component::DecodedWasm;
+use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{Interface, Resolve, WorldId, WorldItem, WorldKey};
 
 use crate::capability::one_line;
@@ -41,6 +41,13 @@ impl Decoded {
             Ok(Err(error)) => Err(one_line(&format!("{error:#}"), 1000)),
             Err(_) => Err("its types cannot be read".into()),
         }
+    }
+
+    /// The component that a core module would become, which knows the interfaces that it was written for. None where it would become none.
+    pub(in crate::plugin) fn of_module(bytes: &[u8]) -> Option<Self> {
+        let encode = || ComponentEncoder::default().module(bytes).and_then(|encoder| encoder.encode());
+        let component = catch_unwind(AssertUnwindSafe(encode)).ok()?.ok()?;
+        Self::of(&component).ok()
     }
 
     /// Everything that it imports, by name.

@@ -117,3 +117,31 @@ async fn a_component_that_fits_and_dies_is_told_as_dead() {
     let error = host.load(&PluginSource::File(file)).await.unwrap_err().to_string();
     assert!(error.contains("it died while it described itself (trap)"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_that_is_cut_is_told_from_one_that_needs_more_than_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = PluginHost::new(HostOptions { cache_dir: None, ..options() }).unwrap();
+    let file = dir.path().join("odd.wasm");
+    let load = async |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        host.load(&PluginSource::File(file.clone())).await.unwrap_err()
+    };
+    let good = odd::component_of(&[]);
+    let cut = load(&good[..good.len() / 2]).await;
+    assert!(
+        cut.headline().contains("it is no valid component") && cut.help().unwrap().contains("cut or damaged"),
+        "{cut}"
+    );
+    // A component with a core module with two memories, by hand: the core specification's chapter 5, the component model's Binary.md.
+    let module = b"\0asm\x01\0\0\0\x05\x05\x02\0\x01\0\x01";
+    let mut component = b"\0asm\x0d\0\x01\0\x01".to_vec();
+    component.push(u8::try_from(module.len()).unwrap());
+    component.extend(module);
+    let off = load(&component).await;
+    assert!(
+        off.headline().contains("a part of WebAssembly that this host does not have")
+            && off.headline().contains("memor"),
+        "{off}"
+    );
+}

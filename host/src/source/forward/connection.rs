@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long more is waited for where nobody waits for an answer, so that a trickle becomes chunks of more than an event.
 const PACE: Duration = Duration::from_millis(5);
 
+/// How long the end of a connection may take to be said.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// When room is asked for again.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
@@ -164,7 +167,7 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Send + Unpin>(
         Err(denied) => {
             // That it hears the reason is a kindness; the connection ends in any case.
             let _ = stream.write_all(&denied.pong).await;
-            let _ = stream.shutdown().await;
+            let _ = tokio::time::timeout(FAREWELL, stream.shutdown()).await;
             Err(Fault::Auth(denied.why).into())
         }
     }
@@ -198,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
             Ok(()) => self.settle_all().await,
             Err(end) => Err(end),
         };
-        let _ = self.stream.shutdown().await;
+        let _ = tokio::time::timeout(FAREWELL, self.stream.shutdown()).await;
         match (end, finished) {
             (End::Closed | End::Idle, Err(last)) => last,
             (end, _) => end,
@@ -250,12 +253,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
     /// Nothing whole is in the buffer: waits for whatever comes first.
     async fn wait(&mut self) -> Result<(), End> {
         let hand_in_at = self.gather.since().map(|since| if self.gather.is_awaited() { since } else { since + PACE });
-        let has_room = self.input.has_room();
+        // Chunks under way take room that nobody asked for: while there is none, those that have some wait for them.
+        let has_room = self.input.has_room() && (self.under_way.is_empty() || !self.door.room.is_full());
         let (is_inside, door) = (!self.input.buffer.is_empty(), Arc::clone(&self.door));
         let deadline = match (is_inside, door.idle_timeout) {
-            (true, _) => Some(self.active + PATIENCE),
+            (true, _) if has_room || self.under_way.is_empty() => Some(self.active + PATIENCE),
             (false, Some(idle)) if self.under_way.is_empty() => Some(self.active + idle),
-            (false, _) => None,
+            _ => None,
         };
         tokio::select! {
             biased;

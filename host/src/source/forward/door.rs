@@ -150,7 +150,7 @@ impl Way {
                 Ok(durable) => return Ok(durable),
                 Err(Refused::Stopping) => return Err(Refused::Stopping),
                 Err(Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after }) => retry_after,
-                Err(Refused::Failed(_)) => PAUSE,
+                Err(Refused::Failed(_) | Refused::TooLarge { .. }) => PAUSE,
             };
             if self.shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return Err(Refused::Stopping);

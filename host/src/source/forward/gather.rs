@@ -114,6 +114,14 @@ impl Scratch {
     }
 }
 
+#[cfg(test)]
+impl Scratch {
+    /// What it takes in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.bodies.capacity() + self.ends.capacity() * size_of::<(i64, usize)>()
+    }
+}
+
 impl Events for Scratch {
     fn event(&mut self, time_ns: Option<i64>, record: &[u8]) -> Result<(), Fault> {
         self.bodies.extend_from_slice(record);

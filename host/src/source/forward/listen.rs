@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, UdpSocket, UnixListener};
 use tokio_rustls::TlsAcceptor;
@@ -22,6 +23,9 @@ use crate::source::places::Places;
 
 /// Connections that wait in the system's queue.
 const BACKLOG: u32 = 1024;
+
+/// Pause after a heartbeat could not be received.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Everything that one source listens on.
 pub(super) struct Ears {
@@ -133,7 +137,7 @@ async fn answer_heartbeats(socket: &UdpSocket) {
             // An earlier answer that did not arrive.
             Err(e) => {
                 debug!("a heartbeat was not received: {e}");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }

@@ -266,3 +266,173 @@ impl<'a> Reader<'a> {
         Fault::malformed(self.at, what)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ANY: usize = 1 << 20;
+
+    fn framer() -> Framer {
+        Framer::new(ANY, 100)
+    }
+
+    /// MessagePack specification, "Overview": the first bytes of every format, with the shortest and longest of what they stand for.
+    #[test]
+    fn every_format_is_known() {
+        for (bytes, head, length) in [
+            (&[0x00][..], Head::Unsigned(0), 1),
+            (&[0x7f], Head::Unsigned(127), 1),
+            (&[0x80], Head::Map(0), 1),
+            (&[0x8f], Head::Map(15), 1),
+            (&[0x90], Head::List(0), 1),
+            (&[0x9f], Head::List(15), 1),
+            (&[0xa0], Head::Text(0), 1),
+            (&[0xbf], Head::Text(31), 1),
+            (&[0xc0], Head::Nil, 1),
+            (&[0xc2], Head::Bool(false), 1),
+            (&[0xc3], Head::Bool(true), 1),
+            (&[0xc4, 255], Head::Binary(255), 2),
+            (&[0xc5, 1, 0], Head::Binary(256), 3),
+            (&[0xc6, 0, 1, 0, 0], Head::Binary(65_536), 5),
+            (&[0xc7, 9, 0xff], Head::Extension(-1, 9), 3),
+            (&[0xc8, 1, 0, 5], Head::Extension(5, 256), 4),
+            (&[0xc9, 0, 1, 0, 0, 0x80], Head::Extension(-128, 65_536), 6),
+            (&[0xca, 0x3f, 0x80, 0, 0], Head::Single(1.0), 5),
+            (&[0xcb, 0xbf, 0xf0, 0, 0, 0, 0, 0, 0], Head::Double(-1.0), 9),
+            (&[0xcc, 255], Head::Unsigned(255), 2),
+            (&[0xcd, 1, 0], Head::Unsigned(256), 3),
+            (&[0xce, 0, 1, 0, 0], Head::Unsigned(65_536), 5),
+            (&[0xcf, 255, 255, 255, 255, 255, 255, 255, 255], Head::Unsigned(u64::MAX), 9),
+            (&[0xd0, 0x80], Head::Signed(-128), 2),
+            (&[0xd1, 0x80, 0], Head::Signed(-32_768), 3),
+            (&[0xd2, 0x80, 0, 0, 0], Head::Signed(-2_147_483_648), 5),
+            (&[0xd3, 0x80, 0, 0, 0, 0, 0, 0, 0], Head::Signed(i64::MIN), 9),
+            (&[0xd4, 7], Head::Extension(7, 1), 2),
+            (&[0xd5, 7], Head::Extension(7, 2), 2),
+            (&[0xd6, 7], Head::Extension(7, 4), 2),
+            (&[0xd7, 7], Head::Extension(7, 8), 2),
+            (&[0xd8, 7], Head::Extension(7, 16), 2),
+            (&[0xd9, 255], Head::Text(255), 2),
+            (&[0xda, 1, 0], Head::Text(256), 3),
+            (&[0xdb, 0, 1, 0, 0], Head::Text(65_536), 5),
+            (&[0xdc, 0, 16], Head::List(16), 3),
+            (&[0xdd, 255, 255, 255, 255], Head::List(u32::MAX), 5),
+            (&[0xde, 0, 16], Head::Map(16), 3),
+            (&[0xdf, 255, 255, 255, 255], Head::Map(u32::MAX), 5),
+            (&[0xe0], Head::Signed(-32), 1),
+            (&[0xff], Head::Signed(-1), 1),
+        ] {
+            assert_eq!(Head::of(bytes), Ok((head, length)), "{bytes:x?}");
+            for shorter in 0..length {
+                assert_eq!(Head::of(&bytes[..shorter]), Err(NoHead::More), "{bytes:x?}, cut at {shorter}");
+            }
+        }
+        assert_eq!(Head::of(&[0xc1]), Err(NoHead::NeverUsed));
+    }
+
+    #[test]
+    fn a_value_ends_behind_everything_inside() {
+        // {"a": [1, {}, ["x"]], "b": nil}, and the beginning of another value.
+        let bytes = [0x82, 0xa1, b'a', 0x93, 1, 0x80, 0x91, 0xa1, b'x', 0xa1, b'b', 0xc0, 0x93, 1];
+        let mut framer = framer();
+        assert_eq!(framer.end(&bytes), Ok(Some(12)));
+        assert_eq!(framer.end(&bytes[12..]), Ok(None));
+        assert_eq!(framer.end(&[0x93, 1, 2, 0x90]), Ok(Some(4)));
+    }
+
+    #[test]
+    fn what_is_announced_beyond_the_limit_is_refused_before_it_comes() {
+        for bytes in [
+            &[0xc6, 0, 0x20, 0, 0][..],
+            &[0x91, 0xdb, 255, 255, 255, 255],
+            &[0xdd, 255, 255, 255, 255],
+            &[0xdf, 0, 16, 0, 0],
+        ] {
+            assert_eq!(framer().end(bytes), Err(Fault::TooLarge(ANY)), "{bytes:x?}");
+        }
+        // Exactly as large as may be, and a byte more.
+        assert_eq!(Framer::new(5, 9).end(&[0xa4, b'a', b'b', b'c', b'd']), Ok(Some(5)));
+        assert_eq!(Framer::new(4, 9).end(&[0xa4]), Err(Fault::TooLarge(4)));
+    }
+
+    #[test]
+    fn lists_are_nested_as_deep_as_they_may_be_and_not_deeper() {
+        let nested = |depth: usize| [vec![0x91; depth - 1], vec![0x90]].concat();
+        // An empty list holds nothing open.
+        assert_eq!(Framer::new(ANY, 7).end(&nested(8)), Ok(Some(8)));
+        assert_eq!(Framer::new(ANY, 7).end(&[nested(8), vec![1]].concat()), Ok(Some(8)));
+        assert_eq!(Framer::new(ANY, 7).end(&nested(9)), Err(Fault::TooDeep));
+    }
+
+    /// Whatever was looked at may change: it is not looked at again.
+    #[test]
+    fn bytes_are_looked_at_once_however_they_come() {
+        let value = [
+            vec![0xdc, 1, 0],
+            [0x82, 0xa2, b'k', b'1', 0xc4, 3, 0xc1, 0xc1, 0xc1, 0xa0, 0xcb, 0, 0, 0, 0, 0, 0, 0, 0].repeat(256),
+        ]
+        .concat();
+        let (mut bytes, mut framer) = (Vec::new(), framer());
+        for (number, byte) in value.iter().enumerate() {
+            bytes.push(*byte);
+            let end = framer.end(&bytes).unwrap();
+            assert_eq!(end, (number + 1 == value.len()).then_some(value.len()));
+            let looked_at = framer.at.min(bytes.len());
+            bytes[..looked_at].fill(0xc1);
+        }
+    }
+
+    #[test]
+    fn a_reader_takes_values_and_says_where_they_end_too_early() {
+        let mut from = Reader::new(&[0x92, 1, 0xa1, b'x', 0xc0]);
+        assert_eq!(from.value(9), Ok(&[0x92, 1, 0xa1, b'x'][..]));
+        assert_eq!(from.head(), Ok(Head::Nil));
+        assert!(from.is_empty());
+        assert_eq!(from.head(), Err(Fault::malformed(5, "it ends where a value should be")));
+        assert_eq!(Reader::new(&[0x92, 1]).value(9), Err(Fault::malformed(0, "it ends inside a value")));
+        assert_eq!(Reader::new(&[0xa3, b'x']).value(9), Err(Fault::malformed(0, "it ends inside a value")));
+        assert_eq!(
+            Reader::new(&[0x92, 1, 0xc1]).value(9),
+            Err(Fault::malformed(2, "0xc1 begins no MessagePack value"))
+        );
+        assert_eq!(
+            Reader::new(&[0xa3, b'x']).text("a str"),
+            Err(Fault::malformed(1, "it ends inside a str, bin or ext"))
+        );
+        assert_eq!(Reader::new(&[1]).text("a str"), Err(Fault::malformed(1, "a str")));
+    }
+
+    proptest! {
+        /// Cut anywhere, the ends are where they are when all is there.
+        #[test]
+        fn pieces_have_the_same_ends(bytes in proptest::collection::vec(any::<u8>(), 0..300), cuts in proptest::collection::vec(1_usize..40, 1..20)) {
+            let whole = ends(&bytes, &[bytes.len().max(1)]);
+            prop_assert_eq!(ends(&bytes, &cuts), whole);
+        }
+    }
+
+    /// Where the values end, and the fault that ended it, when bytes come in pieces of these sizes in turn.
+    fn ends(bytes: &[u8], pieces: &[usize]) -> (Vec<usize>, Option<&'static str>) {
+        let (mut framer, mut found, mut begin, mut there) = (framer(), Vec::new(), 0, 0);
+        for piece in pieces.iter().cycle() {
+            there = (there + piece).min(bytes.len());
+            loop {
+                match framer.end(&bytes[begin..there]) {
+                    Ok(Some(length)) => {
+                        begin += length;
+                        found.push(begin);
+                    }
+                    Ok(None) => break,
+                    Err(fault) => return (found, Some(fault.reason())),
+                }
+            }
+            if there == bytes.len() {
+                break;
+            }
+        }
+        (found, None)
+    }
+}

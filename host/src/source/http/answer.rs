@@ -37,6 +37,16 @@ pub(crate) enum Denied {
         /// Whether it was within the limit as it was sent.
         decompressed: bool,
     },
+    /// Records beyond what the journal could ever hold.
+    #[error(
+        "the records of this request take {bytes} bytes in the journal, which may hold {limit} in all (journal.max_size); send them in parts"
+    )]
+    NeverFits {
+        /// What they take.
+        bytes: u64,
+        /// What there is.
+        limit: u64,
+    },
     /// A record that is none.
     #[error("{0}; nothing of this request was taken")]
     Record(#[from] BadRecord),
@@ -81,12 +91,22 @@ pub(crate) const REFUSALS: [&str; 12] = [
     "fault",
 ];
 
+/// What the intake refuses, for a sender: what could never be taken is not worth sending again.
+impl From<Refused> for Denied {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::TooLarge { bytes, limit } => Self::NeverFits { bytes, limit },
+            refused => Self::Refused(refused),
+        }
+    }
+}
+
 impl Denied {
     fn status(&self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -99,7 +119,7 @@ impl Denied {
         match self {
             Self::Method => "method",
             Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
-            Self::TooLarge { .. } => "too_large",
+            Self::TooLarge { .. } | Self::NeverFits { .. } => "too_large",
             Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
             Self::Slow(_) => "slow",
             Self::Busy => "busy",
@@ -117,7 +137,7 @@ impl Denied {
             Self::Refused(refused) => {
                 let after = match refused {
                     Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after } => *retry_after,
-                    Refused::Failed(_) | Refused::Stopping => Duration::from_secs(5),
+                    Refused::Failed(_) | Refused::TooLarge { .. } | Refused::Stopping => Duration::from_secs(5),
                 };
                 // Whole seconds, rounded up: never sooner than was said.
                 let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);

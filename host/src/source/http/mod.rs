@@ -117,8 +117,8 @@ impl Door {
         let (chunk, _held) = self.chunk(format, encoding, bytes, held).await?;
         let Some(chunk) = chunk else { return Ok(0) };
         let records = chunk.meta().records;
-        let durable = self.sink.try_enqueue(chunk).map_err(Denied::Refused)?;
-        durable.await.map_err(Denied::Refused)?;
+        let durable = self.sink.try_enqueue(chunk)?;
+        durable.await?;
         Ok(records)
     }
 

@@ -266,6 +266,20 @@ async fn no_room_is_503_with_the_time_to_wait() {
 }
 
 #[tokio::test]
+async fn what_the_journal_could_never_hold_is_413_and_not_to_be_sent_again_as_it_is() {
+    let server = Server::start();
+    server.sink.fail_next(Refused::TooLarge { bytes: 600_000, limit: 524_288 });
+    let answer = server.post(&[TEXT], "x").await;
+    assert_eq!((answer.status, answer.header("retry-after")), (413, None));
+    assert_eq!(
+        answer.error(),
+        "the records of this request take 600000 bytes in the journal, which may hold 524288 in all (journal.max_size); send them in parts"
+    );
+    assert_eq!(server.sink.refused(), [("too_large", 1)].into());
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_answer_waits_until_the_records_are_durable_also_when_stopping() {
     let server = Server::start();
     server.sink.allow(0);

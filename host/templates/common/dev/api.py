@@ -1,6 +1,10 @@
-"""An API to try the plugin against: it shows what it gets, and does not take events that have a key "refuse"."""
+"""An API to try the plugin against: it shows what it gets, and does not take events that have a key "refuse".
+
+Usage: python3 dev/api.py [PORT]
+"""
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -11,7 +15,7 @@ class Api(BaseHTTPRequestHandler):
         events = json.loads(self.rfile.read(int(self.headers["content-length"])))
         print(f"{len(events)} events, idempotency-key {self.headers['idempotency-key']}:")
         for event in events:
-            print("  " + json.dumps(event))
+            print("  " + json.dumps(event), flush=True)
         rejected = [{"index": n, "reason": "refused"} for n, event in enumerate(events) if "refuse" in event]
         answer = json.dumps({"rejected": rejected}).encode()
         self.send_response(200)
@@ -24,5 +28,6 @@ class Api(BaseHTTPRequestHandler):
         pass
 
 
-print("listening on http://localhost:8080")
-ThreadingHTTPServer(("127.0.0.1", 8080), Api).serve_forever()
+port = int(sys.argv[1]) if len(sys.argv) > 1 else 8080
+print(f"listening on http://localhost:{port}", flush=True)
+ThreadingHTTPServer(("127.0.0.1", port), Api).serve_forever()

@@ -49,7 +49,7 @@ impl Output for Api {
             .header("content-type", "application/json")
             // The same in every attempt: the API can tell what it has already.
             .header("idempotency-key", batch.id())
-            .credential(self.0.credential.clone())
+            .credential(self.0.credential.as_deref())
             .body(&body)
             .send()?
             .error_for_status()?;

@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod dev_aws;
+mod forward;
 mod full_disk;
 mod http_source;
 mod independent_server;
@@ -19,6 +20,9 @@ mod logs_order;
 mod logs_records;
 mod logs_rejected;
 mod logs_support;
+mod plugin_languages;
+mod plugin_projects;
+mod plugin_trial;
 mod power_cut;
 mod restart;
 mod service_faults;

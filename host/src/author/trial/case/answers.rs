@@ -135,7 +135,12 @@ fn operations(mut section: Section<'_>, known: &'static [&'static str]) -> HashM
             all.insert(*operation, lines(&entry.value, &path, section.sink()));
         }
     }
-    section.finish(&[]);
+    section.finish(&[
+        ("put", "did you mean \"put-object\"?"),
+        ("head", "did you mean \"head-object\"?"),
+        ("create-stream", "did you mean \"create-log-stream\"?"),
+        ("create-group", "did you mean \"create-log-group\"?"),
+    ]);
     all
 }
 

@@ -1,9 +1,11 @@
 //! The built-in components pass the tests that lie beside them.
 
 use super::{repository, run, shown};
+use crate::plugin::PluginSource;
 
 async fn all_pass(plugin: &str, folder: &str) {
-    let results = run(plugin, vec![repository().join("guest-plugins").join(folder).join("tests")]).await;
+    let tests = vec![repository().join("guest-plugins").join(folder).join("tests")];
+    let results = run(PluginSource::BuiltIn(plugin.into()), tests, false).await;
     let bad: Vec<String> =
         results.iter().filter(|r| !r.is_good()).map(|r| format!("{}: {}", r.name, shown(r))).collect();
     assert!(bad.is_empty(), "{}", bad.join("\n"));

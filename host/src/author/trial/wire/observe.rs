@@ -56,13 +56,22 @@ impl HttpConnector for Observed {
                     &match &answered {
                         Ok(response) if response.status().is_success() => "ok".to_owned(),
                         Ok(response) => response.status().as_u16().to_string(),
-                        Err(error) => error.to_string(),
+                        Err(error) => format!("no answer: {}", root_cause(error)),
                     },
                 );
             }
             answered
         })
     }
+}
+
+/// The SDK's own words say little; what was at the root says it.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 /// Before the network.
