@@ -101,7 +101,8 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
             let bytes = o.batch.max_bytes.or(plan.max_bytes).map_or_else(String::new, format_size);
             let age = o.batch.max_age.or(plan.max_age).map_or_else(String::new, format_duration);
             let s3 = plan.s3.iter().map(|s| format!("s3://{}/{}", s.bucket, s.key_prefix));
-            let to: Vec<String> = s3.chain(plan.log_groups.iter().map(|name| format!("log group {name}"))).collect();
+            let log_groups = plan.log_groups.iter().map(|name| format!("log group {name}"));
+            let to: Vec<String> = s3.chain(log_groups).chain(plan.http.iter().cloned()).collect();
             let batch = [bytes, age].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" or ");
             vec![o.name.to_string(), o.plugin.clone(), o.matches.join(" "), o.workers.to_string(), batch, to.join(", ")]
         })

@@ -58,10 +58,12 @@ impl http::Host for Caller {
                 return Ok(Err(Error::Host(refused)));
             }
         };
-        let sent = outgoing.body.as_ref().map_or(0, bytes::Bytes::len);
+        let (sent, to) = (outgoing.body.as_ref().map_or(0, bytes::Bytes::len), grant::origin(&outgoing.url));
         let began = Instant::now();
         let answer = AbortOnDrop(tokio::spawn(async move { way.send(outgoing).await })).ended().await?;
-        self.count(&answer::exchange(&answer, sent, began.elapsed()));
+        let counted = answer::exchange(&answer, sent, began.elapsed());
+        tracing::debug!(output = %self.services.output(), to, result = counted.result, took = ?counted.took, "an HTTP request");
+        self.count(&counted);
         Ok(answer.map(|incoming| answer::response(incoming, jiff::Timestamp::now())))
     }
 }

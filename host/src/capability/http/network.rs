@@ -260,3 +260,32 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     }
     one_line(&told, TEXT_BYTES)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::aws::Connection;
+    use crate::config::AwsConfig;
+
+    #[test]
+    fn outputs_share_connections_where_settings_and_addresses_are_the_same_and_nowhere_else() {
+        let network = |settings: &HttpConfig| {
+            let aws = Connection::for_settings(&AwsConfig::default());
+            Network::new(settings.clone(), Credentials::new(vec![], aws))
+        };
+        let used = |network: &Network, addresses: &Addresses| {
+            network.client(addresses).unwrap();
+            let own = network.clients.lock().unwrap();
+            Arc::clone(own.iter().find(|pooled| pooled.addresses == *addresses).unwrap())
+        };
+        let settings = HttpConfig { connect_timeout: Duration::from_millis(1234), ..HttpConfig::default() };
+        let (public, private) = (Addresses::default(), Addresses::public_and(["10.0.0.0/8".parse().unwrap()]));
+        let (one, two) = (network(&settings), network(&settings));
+        let first = used(&one, &public);
+        assert!(Arc::ptr_eq(&first, &used(&two, &public)));
+        assert!(Arc::ptr_eq(&first, &used(&one, &public)));
+        assert!(!Arc::ptr_eq(&first, &used(&two, &private)));
+        let other = network(&HttpConfig { connect_timeout: Duration::from_millis(4321), ..settings });
+        assert!(!Arc::ptr_eq(&first, &used(&other, &public)));
+    }
+}

@@ -156,28 +156,23 @@ fn what_is_wrong_with_tls_files_is_told_at_the_file() {
 #[test]
 fn secrets_are_not_shown_whatever_is_wrong_with_them() {
     for (lines, expected) in [
-        (
-            "shared_key: 918273",
-            "sources.app.shared_key: expected text, found something else, which is not shown since it is a secret",
-        ),
-        ("shared_key: [hush]", "sources.app.shared_key: expected text, found a list or a map"),
+        ("shared_key: [hush]", "sources.app.shared_key: expected text, found a list"),
         ("shared_key: \"\"", "sources.app.shared_key: is empty"),
         ("users: hush", "sources.app.users: expected a list of { username, password }"),
         ("users: [hush]", "sources.app.users[0]: expected { username, password }"),
         (
-            "users: [{ username: a, password: 918273 }]",
-            "sources.app.users[0].password: expected text, found something else",
-        ),
-        (
             "users: [{ username: a, password: { hush: hush } }]",
-            "sources.app.users[0].password: expected text, found a list or a map",
+            "sources.app.users[0].password: expected text, found a map",
         ),
         ("users: [{ username: a }]", "sources.app.users[0]: the key \"password\" is missing"),
     ] {
         let faults = fault(&format!("listen: 127.0.0.1:0\n{lines}"));
         assert!(faults.contains(expected), "{faults}");
-        assert!(!faults.contains("hush") && !faults.contains("918273"), "{faults}");
+        assert!(!faults.contains("hush"), "{faults}");
     }
+    // What looks like a number is the text that is written.
+    let number = forward("listen: 127.0.0.1:0\nshared_key: 0918273");
+    assert_eq!(number.security.unwrap().shared_key.expose(), "0918273");
     let forward = forward("listen: 127.0.0.1:0\nshared_key: hush\nusers: [{ username: a, password: husch }]");
     let shown = format!("{forward:?}");
     assert!(!shown.contains("hush") && !shown.contains("husch"), "{shown}");

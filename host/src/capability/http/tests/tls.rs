@@ -30,14 +30,20 @@ fn make(folder: &Path) -> bool {
     true
 }
 
-/// Answers 204 to each request. Gives the port.
-async fn server(folder: &Path) -> u16 {
+/// A server's side of TLS that offers these protocols (RFC 7301).
+fn acceptor(folder: &Path, protocols: &[&str]) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(folder.join("leaf.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("leaf.key")).unwrap();
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let mut config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Answers 204 to each request. Gives the port.
+async fn server(folder: &Path) -> u16 {
+    let acceptor = acceptor(folder, &[]);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -94,5 +100,37 @@ async fn authorities_that_cannot_be_read_are_told_with_their_file() {
             .await;
         let Err(Error::Host(HostError::Unavailable(text))) = answer else { panic!("{answer:?}") };
         assert!(text.starts_with(&format!("http.ca_file {}: ", path.display())), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_where_the_server_offers_it() {
+    let folder = tempfile::tempdir().unwrap();
+    if !make(folder.path()) {
+        return;
+    }
+    let acceptor = acceptor(folder.path(), &["h2", "http/1.1"]);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+        let serve = hyper::service::service_fn(async |request: ::http::Request<hyper::body::Incoming>| {
+            let (head, body) = request.into_parts();
+            let body = axum::body::to_bytes(axum::body::Body::new(body), usize::MAX).await.unwrap();
+            let told = format!("{:?} {} {}", head.version, head.uri, body.len());
+            Ok::<_, std::convert::Infallible>(::http::Response::new(axum::body::Body::from(told)))
+        });
+        let executor = hyper_util::rt::TokioExecutor::new();
+        let served = hyper::server::conn::http2::Builder::new(executor);
+        let _ = served.serve_connection(hyper_util::rt::TokioIo::new(stream), serve).await;
+    });
+    let url = format!("https://localhost:{port}");
+    let http = HttpConfig { ca_file: Some(folder.path().join("ca.pem")), ..HttpConfig::default() };
+    let mut output = Setup { http, ..Setup::granted(&[&url]) }.start();
+    // More than a window (RFC 9113, section 6.9.2), and on one connection: the server takes no second one.
+    for bytes in [0, 1 << 20, 7] {
+        let answer = output.send_body(request("POST", &format!("{url}/v1")), vec![b'x'; bytes]).await.unwrap();
+        let expected = format!("HTTP/2.0 {url}/v1 {bytes}");
+        assert_eq!(String::from_utf8(answer.body).unwrap(), expected);
     }
 }
