@@ -70,7 +70,8 @@ impl Compiler {
     fn clang(libc: &Path) -> Option<Self> {
         let clang = tool::find("clang").filter(|_| libc.is_file() && tool::find("wasm-ld").is_some())?;
         let name = format!("{} with wasi-libc", clang.display());
-        Some(Self::new(clang, &["--target=wasm32-wasi"], name))
+        // Below it clang looks for include/wasm32-wasi and lib/wasm32-wasi: without, it looks below /.
+        Some(Self::new(clang, &["--target=wasm32-wasi", "--sysroot=/usr"], name))
     }
 
     fn new(program: PathBuf, arguments: &[&str], name: String) -> Self {
