@@ -14,6 +14,8 @@ use super::{BuildError, Language, Made, Missing, Options, name_of_folder, tool, 
 
 const DRIVER: &str = include_str!("javascript/componentize.mjs");
 const COMPONENTIZE: &str = "@bytecodealliance/componentize-js";
+/// componentize-js 0.23 imports this and does not say so in its `package.json`: whether npm installs it is chance.
+const SHIM: &str = "@bytecodealliance/preview2-shim";
 const ESBUILD: &str = "esbuild";
 /// componentize-js runs on nothing older.
 const OLDEST_NODE: u32 = 20;
@@ -74,15 +76,20 @@ fn tools(folder: &Path) -> Result<PathBuf, BuildError> {
             ],
         ));
     }
-    if package(folder, COMPONENTIZE).is_none() {
-        missing.push(Missing::new(
-            COMPONENTIZE,
-            format!("it puts JavaScript into a component (not in {})", folder.join("node_modules").display()),
-            &[
-                ("where package.json names it, in the project's folder", "npm install"),
-                ("where it does not", "npm install --save-dev @bytecodealliance/componentize-js@0.23"),
-            ],
-        ));
+    for (package_name, why) in [(COMPONENTIZE, "it puts JavaScript into a component"), (SHIM, "componentize-js imports it")] {
+        if package(folder, package_name).is_none() {
+            missing.push(Missing::new(
+                package_name,
+                format!("{why} (not in {})", folder.join("node_modules").display()),
+                &[
+                    ("where package.json names it, in the project's folder", "npm install"),
+                    (
+                        "where it does not",
+                        "npm install --save-dev @bytecodealliance/componentize-js@0.23 @bytecodealliance/preview2-shim@0.25",
+                    ),
+                ],
+            ));
+        }
     }
     node.ok().filter(|_| missing.is_empty()).ok_or(BuildError::Missing { language: Language::JavaScript, missing })
 }
