@@ -28,4 +28,5 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod tutorial;
 mod validate;

@@ -1,5 +1,5 @@
 //! Plugins as their authors make them: `wharf plugin new`, `build` and `test` in an empty folder, then the project's own `wharf.yaml`
-//! against its own API; and the examples, built and tested. What compiles is the machine's own tool chain, or the tests' own for C.
+//! against `wharf dev-http`; and the examples, built and tested. What compiles is the machine's own tool chain, or the tests' own for C.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -43,9 +43,9 @@ fn a_new_project_delivers(language: &str, search: &OsString) {
     builds_and_passes(&project, search);
 
     let port = free_port().unwrap();
-    let _api = Running::api(&project, port);
+    let api = Running::api(&project, port);
     let config = fs::read_to_string(project.join("wharf.yaml")).unwrap();
-    fs::write(project.join("wharf.yaml"), config.replace(":8080", &format!(":{port}"))).unwrap();
+    fs::write(project.join("wharf.yaml"), config.replace(":8088", &format!(":{port}"))).unwrap();
     fs::write(project.join("lines"), "first\nsecond\n").unwrap();
     // It ends by itself when standard input has ended and everything is delivered.
     let output = command(wharf_binary().unwrap())
@@ -55,9 +55,10 @@ fn a_new_project_delivers(language: &str, search: &OsString) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    drop(api);
     let got = fs::read_to_string(project.join("api.log")).unwrap();
-    for line in ["2 events", "\"log\": \"first\"", "\"log\": \"second\""] {
-        assert_eq!(got.matches(line).count(), 1, "{line}: {got}");
+    for part in ["POST /v1/events  2 records", "\"log\":\"first\"", "\"log\":\"second\""] {
+        assert_eq!(got.matches(part).count(), 1, "{part}: {got}");
     }
 }
 
@@ -110,20 +111,19 @@ fn c(test: &str) -> Option<OsString> {
 struct Running(Child);
 
 impl Running {
-    /// The project's own API, once it listens.
+    /// `wharf dev-http`, once it listens.
     fn api(project: &Path, port: u16) -> Self {
         let log = project.join("api.log");
-        let child = Command::new("python3")
-            .args(["dev/api.py", &port.to_string()])
-            .current_dir(project)
+        let child = command(wharf_binary().unwrap())
+            .args(["dev-http", "--show", "--listen", &format!("127.0.0.1:{port}")])
             .stdin(Stdio::null())
             .stdout(File::create(&log).unwrap())
             .spawn()
             .unwrap();
         let running = Self(child);
         let end = deadline(30);
-        while !fs::read_to_string(&log).is_ok_and(|told| told.contains("listening")) {
-            assert!(Instant::now() < end, "dev/api.py does not listen");
+        while !fs::read_to_string(&log).is_ok_and(|told| told.contains("An HTTP destination on")) {
+            assert!(Instant::now() < end, "dev-http does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         running
