@@ -148,31 +148,23 @@ impl Inspection {
         tools
     }
 
-    /// What it was written in: as its tool chain says, else as the tools tell that made it.
+    /// What it was written in. A script language's tool chain also names the languages of its interpreter, so its own name comes first; then what
+    /// the compiler says, else what the bindings' generator tells.
     fn languages(&self) -> Vec<String> {
-        const TOLD_BY: [(&str, &str); 4] = [
-            ("wit-bindgen-rust", "Rust"),
-            ("wit-bindgen-c", "C"),
-            ("componentize-py", "Python"),
-            ("componentizejs", "JavaScript"),
-        ];
+        let made_by = |name: &str| {
+            let mut tools = self.anatomy.binary.producers.iter().filter(|producer| producer.kind == "processed-by");
+            tools.any(|tool| tool.name.eq_ignore_ascii_case(name))
+        };
         let told = self.tools("language");
-        if !told.is_empty() {
-            return told;
-        }
-        let tools = self
-            .anatomy
-            .binary
-            .producers
-            .iter()
-            .map(|tool| tool.name.to_lowercase().replace("componentize-js", "componentizejs"));
-        let mut languages: Vec<String> = tools
-            .filter_map(|tool| TOLD_BY.into_iter().find(|(maker, _)| tool.starts_with(maker)))
-            .map(|(_, language)| language.to_owned())
-            .collect();
-        languages.sort();
-        languages.dedup();
-        languages
+        let language = match () {
+            () if made_by("ComponentizeJS") => "JavaScript",
+            () if self.anatomy.binary.is_python => "Python",
+            () if !told.is_empty() => return told,
+            () if made_by("wit-bindgen-rust") => "Rust",
+            () if made_by("wit-bindgen-c") => "C",
+            () => return vec![],
+        };
+        vec![language.to_owned()]
     }
 
     /// For a program.

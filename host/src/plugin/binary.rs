@@ -8,6 +8,8 @@ use crate::capability::one_line;
 
 /// A custom section with the version of the SDK that the plugin was written with.
 const SDK_SECTION: &str = "wharf-sdk";
+/// A name in the libraries that componentize-py puts into each component.
+const PYTHON: &[u8] = b"componentize_py";
 /// Most entries that are kept: what a tool chain writes is a handful.
 const MOST: usize = 64;
 
@@ -24,6 +26,8 @@ pub struct Binary {
     pub memory_bytes: u64,
     /// Modules that its core modules import from.
     pub core_imports: Vec<String>,
+    /// Made by componentize-py, which writes no producer of its own: the interpreter is Rust's and C's.
+    pub is_python: bool,
     /// A core module that knows the interfaces that it was written for, and could become a component.
     pub knows_its_interfaces: bool,
     /// Why it could not be read to its end.
@@ -45,7 +49,7 @@ impl Binary {
     /// Reads a binary.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let mut binary = Self::default();
+        let mut binary = Self { is_python: memchr::memmem::find(bytes, PYTHON).is_some(), ..Self::default() };
         for payload in Parser::new(0).parse_all(bytes) {
             match payload.map_err(|error| error.to_string()).and_then(|payload| binary.take(&payload)) {
                 Ok(()) => {}

@@ -76,6 +76,30 @@ async fn a_core_module_that_knows_its_interfaces_is_told_with_them() {
     assert_eq!((&json["usable"], &json["wit"]), (&json!(false), &json!(["0.1.0"])));
 }
 
+/// The names are those that ComponentizeJS 0.23 and componentize-py 0.25 leave in what they make.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_told_by_its_own_language_and_not_by_its_interpreters() {
+    let producers = |values: &[(&str, &str)]| {
+        let text = |text: &str| [vec![u8::try_from(text.len()).unwrap()], text.as_bytes().to_vec()].concat();
+        let mut content = text("producers");
+        content.push(u8::try_from(values.len()).unwrap());
+        for (kind, name) in values {
+            content.extend([text(kind), vec![1], text(name), text("")].concat());
+        }
+        [b"\0asm\x01\0\0\0\0".to_vec(), vec![u8::try_from(content.len()).unwrap()], content].concat()
+    };
+    let python = [producers(&[("language", "Rust")]), b"\0\x10\x0fcomponentize_py".to_vec()].concat();
+    for (module, expected) in [
+        (producers(&[("language", "C11"), ("processed-by", "ComponentizeJS")]), json!(["JavaScript"])),
+        (python, json!(["Python"])),
+        (producers(&[("language", "Rust"), ("processed-by", "wit-bindgen-c")]), json!(["Rust"])),
+        (producers(&[("processed-by", "wit-bindgen-c")]), json!(["C"])),
+        (producers(&[("processed-by", "clang")]), json!([])),
+    ] {
+        assert_eq!(inspect_bytes(&module).await.1["languages"], expected);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_component_is_told_as_what_it_is() {
     for (bytes, told) in [
