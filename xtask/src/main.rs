@@ -28,7 +28,7 @@ enum Task {
     Demo,
     /// Installs what the tests need, and runs all of them
     Test(test::Options),
-    /// Installs what building and testing need: a WebAssembly target, a Python environment with an S3 server
+    /// Installs what building and testing need: a WebAssembly target, a Python environment with an S3 server, packages of npm
     Setup,
     /// Builds the built-in components into target/components, each as NAME.wasm
     BuildPlugins,

@@ -26,6 +26,7 @@ struct Inner {
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
     refused: BTreeMap<&'static str, u64>,
+    connections: i64,
     /// Bytes of chunks that were handed in and are not durable, and the most that there were at once.
     under_way: u64,
     most_under_way: u64,
@@ -106,6 +107,11 @@ impl FakeSink {
     /// How many requests were refused, by reason.
     pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
         self.inner.lock().unwrap().refused.clone()
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections(&self) -> i64 {
+        self.inner.lock().unwrap().connections
     }
 
     /// Waits until there are so many records.
@@ -191,7 +197,9 @@ impl Sink for Arc<FakeSink> {
     fn count_refused(&self, _source: &str, reason: &'static str) {
         *self.inner.lock().unwrap().refused.entry(reason).or_default() += 1;
     }
-    fn count_connections(&self, _source: &str, _change: i64) {}
+    fn count_connections(&self, _source: &str, change: i64) {
+        self.inner.lock().unwrap().connections += change;
+    }
 }
 
 fn text(chunk: &Chunk) -> Vec<String> {

@@ -7,30 +7,19 @@
 #[allow(dead_code, clippy::all)]
 pub mod wharf {
     pub mod output {
-        /// Types that more than one interface speaks of.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod types {
             #[used]
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
-            /// What kind of failure this was. The component classifies, the host schedules:
-            /// it decides when, and for how long, the batch is tried again.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum FailureKind {
-                /// The service asked for less: back off, for this destination as a whole.
                 Throttled,
-                /// It may work next time: a reset connection, a 5xx, a time-out.
                 Transient,
-                /// The service refused who we are (401, 403, expired credentials). Never final:
-                /// somebody will mend it.
                 Auth,
-                /// The destination or the configuration is wrong (no such bucket, a bad option).
-                /// Kept and retried slowly, shown loudly.
                 Misconfigured,
-                /// The destination will never take this batch. The only kind that is final by
-                /// itself: the whole batch becomes dead letters with `message` as the reason.
                 Rejected,
             }
             impl ::core::fmt::Debug for FailureKind {
@@ -71,13 +60,10 @@ pub mod wharf {
                     }
                 }
             }
-            /// Why a batch was not delivered.
             #[derive(Clone)]
             pub struct Failure {
                 pub kind: FailureKind,
-                /// For a person: what was tried, on what, what came back.
                 pub message: _rt::String,
-                /// What the service asked us to wait, in milliseconds, where it said so.
                 pub retry_after_ms: Option<u64>,
             }
             impl ::core::fmt::Debug for Failure {
@@ -101,16 +87,11 @@ pub mod wharf {
                 }
             }
             impl ::core::error::Error for Failure {}
-            /// A host call on the host's own state that could not be done.
             #[derive(Clone)]
             pub enum HostError {
-                /// The output was not granted this. The text names the grant.
                 Denied(_rt::String),
-                /// A limit would be passed. The text names the limit, its value and the request.
                 Limit(_rt::String),
-                /// An argument is wrong. The text names it.
                 Invalid(_rt::String),
-                /// The host's own trouble (its disk, its state). Trying again later may work.
                 Unavailable(_rt::String),
             }
             impl ::core::fmt::Debug for HostError {
@@ -143,7 +124,6 @@ pub mod wharf {
                 }
             }
             impl ::core::error::Error for HostError {}
-            /// A service answered, and refused. `code` is its error code where there was one.
             #[derive(Clone)]
             pub struct ServiceError {
                 pub status: u16,
@@ -164,16 +144,11 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// What came back from a call of a service instead of success.
             #[derive(Clone)]
             pub enum CallError {
-                /// The service answered, and refused.
                 Service(ServiceError),
-                /// No usable answer: connection refused, reset, timed out, TLS. What was asked may or may not have happened.
                 Connection(_rt::String),
-                /// No credentials could be had, or they were refused before sending.
                 Credentials(_rt::String),
-                /// The host refused the call: not granted, or an argument is wrong.
                 Host(HostError),
             }
             impl ::core::fmt::Debug for CallError {
@@ -207,7 +182,6 @@ pub mod wharf {
             }
             impl ::core::error::Error for CallError {}
         }
-        /// A batch and its records. Bodies stay in the host until they are asked for.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod records {
             #[used]
@@ -215,13 +189,10 @@ pub mod wharf {
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
             pub type HostError = super::super::super::wharf::output::types::HostError;
-            /// Which records of a batch.
             #[derive(Clone)]
             pub enum Selection {
                 All,
-                /// First record and how many.
                 Range((u32, u32)),
-                /// Record numbers, ascending, each once.
                 Indexes(_rt::Vec<u32>),
             }
             impl ::core::fmt::Debug for Selection {
@@ -240,25 +211,13 @@ pub mod wharf {
                     }
                 }
             }
-            /// How `encode` writes records. Names rather than enumerations, so that later hosts can know more of
-            /// them; an unknown name is `invalid`, naming those that are known.
             #[derive(Clone)]
             pub struct Encoding {
-                /// `json_lines`: one JSON object a line. `json_array`: the same objects as one JSON array, on one line. Text records become
-                /// `{date_key: …, "log": text}`; JSON records keep their keys in their order, behind the date.
-                /// `text`: the record's text and a line feed. Of a JSON record, the value of `log-key` (a string as it
-                /// is, anything else as JSON), or the whole object where no `log-key` is given.
                 pub format: _rt::String,
-                /// The key that carries the record's time in `json_lines` and `json_array`; none leaves the time out. A record that has
-                /// this key itself keeps its own value and gets no second one.
                 pub date_key: Option<_rt::String>,
-                /// `iso8601` (microseconds, `Z`), `iso8601_nanos`, `double` (seconds), `epoch`, `epoch_ms`, or `java_sql_timestamp`.
                 pub date_format: _rt::String,
-                /// See `text`. With `json_lines` and `json_array`, only this key's value is written.
                 pub log_key: Option<_rt::String>,
-                /// `none`, `gzip` or `zstd`. One compressed stream, however many pieces it is taken in.
                 pub compression: _rt::String,
-                /// The compressor's level; none is the host's default (gzip 2, zstd 3).
                 pub level: Option<i32>,
             }
             impl ::core::fmt::Debug for Encoding {
@@ -276,8 +235,6 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// Records that belong together, fixed for ever: the same batch id always means the same records in
-            /// the same order, in every attempt and after every restart.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Batch {
@@ -317,7 +274,6 @@ pub mod wharf {
                     }
                 }
             }
-            /// Encoded bytes, made piece by piece so that a large batch never lies in memory whole.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Encoder {
@@ -357,8 +313,6 @@ pub mod wharf {
                     }
                 }
             }
-            /// Bytes that stay in the host, for `s3`, `http` and other calls to send. Whatever makes one may run into the limit of what a
-            /// worker's bodies hold together; drop those that are done.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Body {
@@ -400,7 +354,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// 32 lower-case hexadecimal digits.
                 #[allow(async_fn_in_trait)]
                 pub fn id(&self) -> _rt::String {
                     unsafe {
@@ -440,7 +393,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// 1 the first time.
                 #[allow(async_fn_in_trait)]
                 pub fn attempt(&self) -> u32 {
                     unsafe {
@@ -461,7 +413,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The tag, where every record has the same one (always so when the plan partitions by tag); else the first record's.
                 #[allow(async_fn_in_trait)]
                 pub fn tag(&self) -> _rt::String {
                     unsafe {
@@ -501,8 +452,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// What all records have in common: for each of the plan's partition keys, in its order, the tag or the field's value: a string as
-                /// it is, anything else as JSON; none where records have no such field.
                 #[allow(async_fn_in_trait)]
                 pub fn partition(&self) -> _rt::Vec<Option<_rt::String>> {
                     unsafe {
@@ -578,7 +527,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// How many records.
                 #[allow(async_fn_in_trait)]
                 pub fn count(&self) -> u32 {
                     unsafe {
@@ -599,7 +547,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Bytes of all bodies, without separators.
                 #[allow(async_fn_in_trait)]
                 pub fn size(&self) -> u64 {
                     unsafe {
@@ -620,7 +567,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Earliest and latest record time, nanoseconds since 1970 UTC.
                 #[allow(async_fn_in_trait)]
                 pub fn first_time(&self) -> i64 {
                     unsafe {
@@ -661,7 +607,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Times of `count` records from `first`, nanoseconds since 1970 UTC. Ends early at the batch's end.
                 #[allow(async_fn_in_trait)]
                 pub fn times(&self, first: u32, count: u32) -> _rt::Vec<i64> {
                     unsafe {
@@ -712,7 +657,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Body sizes in bytes of `count` records from `first`.
                 #[allow(async_fn_in_trait)]
                 pub fn sizes(&self, first: u32, count: u32) -> _rt::Vec<u32> {
                     unsafe {
@@ -763,7 +707,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// For each of `count` records from `first`: 0 is text (any bytes), 1 is one JSON object.
                 #[allow(async_fn_in_trait)]
                 pub fn kinds(&self, first: u32, count: u32) -> _rt::Vec<u8> {
                     unsafe {
@@ -814,7 +757,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Tags of `count` records from `first`, in runs: a tag, and how many records one behind the other have it.
                 #[allow(async_fn_in_trait)]
                 pub fn tags(
                     &self,
@@ -895,8 +837,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Bodies of `count` records from `first`, packed one behind the other; `sizes` tells where each ends.
-                /// At most 1 MiB a call, `limit` past it (a single larger record is given whole): take windows of 64 to 256 KiB.
                 #[allow(async_fn_in_trait)]
                 pub fn read(
                     &self,
@@ -1047,7 +987,6 @@ pub mod wharf {
             }
             impl Batch {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Starts writing records as bytes, natively. The result is a function of the batch and the options alone.
                 #[allow(async_fn_in_trait)]
                 pub fn encode(
                     &self,
@@ -1309,8 +1248,6 @@ pub mod wharf {
             }
             impl Encoder {
                 #[allow(unused_unsafe, clippy::all)]
-                /// The next piece: exactly `max-bytes` long (64 KiB to 64 MiB), or shorter at the end; none after the end.
-                /// May be empty only when the batch encodes to nothing.
                 #[allow(async_fn_in_trait)]
                 pub fn next(&self, max_bytes: u64) -> Result<Option<Body>, HostError> {
                     unsafe {
@@ -1457,7 +1394,6 @@ pub mod wharf {
             }
             impl Encoder {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Whether everything has been given out.
                 #[allow(async_fn_in_trait)]
                 pub fn finished(&self) -> bool {
                     unsafe {
@@ -1478,8 +1414,6 @@ pub mod wharf {
             }
             impl Encoder {
                 #[allow(unused_unsafe, clippy::all)]
-                /// How many of the selected records gave no bytes because they lack `log-key`; known when finished.
-                /// Their numbers, ascending, at most the first 10,000.
                 #[allow(async_fn_in_trait)]
                 pub fn skipped(&self) -> _rt::Vec<u32> {
                     unsafe {
@@ -1520,7 +1454,6 @@ pub mod wharf {
             }
             impl Body {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Bytes that the component has made itself.
                 #[allow(async_fn_in_trait)]
                 pub fn from_bytes(bytes: &[u8]) -> Result<Body, HostError> {
                     unsafe {
@@ -1678,7 +1611,6 @@ pub mod wharf {
             }
             impl Body {
                 #[allow(unused_unsafe, clippy::all)]
-                /// A part of it, without copying. `invalid` outside the body.
                 #[allow(async_fn_in_trait)]
                 pub fn slice(
                     &self,
@@ -1823,7 +1755,6 @@ pub mod wharf {
             }
             impl Body {
                 #[allow(unused_unsafe, clippy::all)]
-                /// CRC-32C of the bytes, to recognise a piece again after a restart.
                 #[allow(async_fn_in_trait)]
                 pub fn crc32c(&self) -> u32 {
                     unsafe {
@@ -1844,7 +1775,6 @@ pub mod wharf {
             }
             impl Body {
                 #[allow(unused_unsafe, clippy::all)]
-                /// These bytes with others before and behind them: an envelope around an encoded batch.
                 #[allow(async_fn_in_trait)]
                 pub fn wrap(
                     &self,
@@ -2006,7 +1936,6 @@ pub mod wharf {
             }
             impl Body {
                 #[allow(unused_unsafe, clippy::all)]
-                /// These bytes compressed, natively: `gzip` or `zstd`, with the compressor's level or the host's default.
                 #[allow(async_fn_in_trait)]
                 pub fn compress(
                     &self,
@@ -2168,8 +2097,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Whether the host still holds this batch, and so may call `deliver` with it again. For sweeping up what
-            /// batches that are gone left behind.
             #[allow(async_fn_in_trait)]
             pub fn is_open(batch_id: &str) -> bool {
                 unsafe {
@@ -2191,7 +2118,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Counters that never repeat and never go back, whatever stops the host (`$INDEX`).
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod sequence {
             #[used]
@@ -2201,9 +2127,6 @@ pub mod wharf {
             pub type HostError = super::super::super::wharf::output::types::HostError;
             pub type Batch = super::super::super::wharf::output::records::Batch;
             #[allow(unused_unsafe, clippy::all)]
-            /// The number of this batch in the counter `name` (at most 512 bytes; one namespace an output). The first call binds the
-            /// counter's next number to the batch, on disk, before it returns; every later call with the same batch
-            /// gives the same number, for ever. A counter's first number is `start`.
             #[allow(async_fn_in_trait)]
             pub fn assign(name: &str, to: &Batch, start: u64) -> Result<u64, HostError> {
                 unsafe {
@@ -2342,8 +2265,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Binds the batch to the counter's next free number instead, when its number proved taken by somebody
-            /// outside. `taken` is the number that was refused: a repeated call with the same `taken` gives the same answer.
             #[allow(async_fn_in_trait)]
             pub fn reassign(
                 name: &str,
@@ -2486,8 +2407,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Small durable state of this output, seen by all of its workers and by nobody else. Every change is on
-        /// disk when the call returns. Keys are at most 512 bytes, values at most 1,024 bytes.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod storage {
             #[used]
@@ -2496,7 +2415,6 @@ pub mod wharf {
             use super::super::super::_rt;
             pub type HostError = super::super::super::wharf::output::types::HostError;
             pub type Batch = super::super::super::wharf::output::records::Batch;
-            /// One change of a transaction.
             #[derive(Clone)]
             pub enum Change {
                 Set((_rt::String, _rt::Vec<u8>)),
@@ -2806,7 +2724,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Deleting what is not there is no error.
             #[allow(async_fn_in_trait)]
             pub fn delete(key: &str) -> Result<(), HostError> {
                 unsafe {
@@ -2933,7 +2850,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Sets `key` to `new` if its value now is `expected` (none: absent). Gives whether it did.
             #[allow(async_fn_in_trait)]
             pub fn compare_and_set(
                 key: &str,
@@ -3117,7 +3033,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Keys with the prefix and their values, ascending, at most `limit` (1,000 at most), behind `after`.
             #[allow(async_fn_in_trait)]
             pub fn list(
                 prefix: &str,
@@ -3327,7 +3242,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// All changes or none (at most 256), in one durable step.
             #[allow(async_fn_in_trait)]
             pub fn transact(changes: &[Change]) -> Result<(), HostError> {
                 unsafe {
@@ -3501,8 +3415,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Progress of one batch: like `get`, `set` and `list`, but the rows go away in the very step that settles
-            /// the batch.
             #[allow(async_fn_in_trait)]
             pub fn progress_get(
                 of: &Batch,
@@ -4125,8 +4037,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Amazon S3 and what speaks like it. The host signs, connects, and holds the credentials; each call is one
-        /// attempt, and nothing is retried behind the component's back.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod s3 {
             #[used]
@@ -4135,13 +4045,11 @@ pub mod wharf {
             use super::super::super::_rt;
             pub type Error = super::super::super::wharf::output::types::CallError;
             pub type Body = super::super::super::wharf::output::records::Body;
-            /// Attributes of an object. Texts are S3's own values (`STANDARD_IA`, `bucket-owner-full-control`, `aws:kms`, …).
             #[derive(Clone)]
             pub struct Attributes {
                 pub content_type: Option<_rt::String>,
                 pub content_encoding: Option<_rt::String>,
                 pub storage_class: Option<_rt::String>,
-                /// Canned ACL.
                 pub acl: Option<_rt::String>,
                 pub grant_full_control: Option<_rt::String>,
                 pub grant_read: Option<_rt::String>,
@@ -4152,7 +4060,6 @@ pub mod wharf {
                 pub bucket_key: Option<bool>,
                 pub tags: _rt::Vec<(_rt::String, _rt::String)>,
                 pub metadata: _rt::Vec<(_rt::String, _rt::String)>,
-                /// `crc32`, `crc32c`, `crc64nvme`, `sha1` or `sha256`: computed by the host, checked by S3.
                 pub checksum: _rt::String,
                 pub expected_bucket_owner: Option<_rt::String>,
             }
@@ -4216,10 +4123,8 @@ pub mod wharf {
             }
             #[derive(Clone)]
             pub struct Part {
-                /// 1 to 10,000.
                 pub number: u16,
                 pub etag: _rt::String,
-                /// Base64, of the upload's checksum algorithm.
                 pub checksum: Option<_rt::String>,
             }
             impl ::core::fmt::Debug for Part {
@@ -4234,7 +4139,6 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// A part on its way.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct PendingPart {
@@ -4278,7 +4182,6 @@ pub mod wharf {
             pub struct Upload {
                 pub key: _rt::String,
                 pub upload_id: _rt::String,
-                /// Nanoseconds since 1970 UTC.
                 pub initiated: Option<i64>,
             }
             impl ::core::fmt::Debug for Upload {
@@ -4294,7 +4197,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// `only-if-absent` sends `If-None-Match: *`: S3 answers 412 (`PreconditionFailed`) where the key exists.
             #[allow(async_fn_in_trait)]
             pub fn put_object(
                 bucket: &str,
@@ -4938,7 +4840,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// None where there is no such object.
             #[allow(async_fn_in_trait)]
             pub fn head_object(
                 bucket: &str,
@@ -5286,7 +5187,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Gives the upload's id.
             #[allow(async_fn_in_trait)]
             pub fn create_multipart_upload(
                 bucket: &str,
@@ -5882,7 +5782,6 @@ pub mod wharf {
             }
             impl PendingPart {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Waits for the end. A second call gives the same answer.
                 #[allow(async_fn_in_trait)]
                 pub fn wait(&self) -> Result<Part, Error> {
                     unsafe {
@@ -6145,7 +6044,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Starts sending a part and returns at once, so that parts can travel in parallel (at most 16 at a time).
             #[allow(async_fn_in_trait)]
             pub fn upload_part(
                 bucket: &str,
@@ -6439,7 +6337,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Parts in ascending order. An answer of 200 with an error document inside is an error here.
             #[allow(async_fn_in_trait)]
             pub fn complete_multipart_upload(
                 bucket: &str,
@@ -6839,7 +6736,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// An upload that is not there any more is no error.
             #[allow(async_fn_in_trait)]
             pub fn abort_multipart_upload(
                 bucket: &str,
@@ -7112,7 +7008,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Unfinished uploads whose keys begin with `prefix`, at most 1,000.
             #[allow(async_fn_in_trait)]
             pub fn list_multipart_uploads(
                 bucket: &str,
@@ -7440,9 +7335,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Amazon CloudWatch Logs and what speaks like it. The host signs, connects, and holds the credentials; each call is one
-        /// attempt, and nothing is retried behind the component's back. Limits and rules of the service:
-        /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html>.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod cloudwatch_logs {
             #[used]
@@ -7453,7 +7345,6 @@ pub mod wharf {
             pub type Error = super::super::super::wharf::output::types::CallError;
             pub type Batch = super::super::super::wharf::output::records::Batch;
             pub type Selection = super::super::super::wharf::output::records::Selection;
-            /// Log events, messages and times. What is no UTF-8 in a message is sent, and counted, as U+FFFD.
             #[derive(Debug)]
             #[repr(transparent)]
             pub struct Events {
@@ -7493,8 +7384,6 @@ pub mod wharf {
                     }
                 }
             }
-            /// A part of a message, sent as an event of its own: `before`, then `length` bytes from `offset`, then `after`. Both ends must
-            /// lie between characters.
             #[derive(Clone)]
             pub struct Piece {
                 pub event: u32,
@@ -7517,7 +7406,6 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// What the events are about. Names and values: <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_Entity.html>.
             #[derive(Clone)]
             pub struct Entity {
                 pub key_attributes: _rt::Vec<(_rt::String, _rt::String)>,
@@ -7534,15 +7422,12 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// One call of PutLogEvents.
             #[derive(Clone)]
             pub struct Put {
                 pub log_group: _rt::String,
                 pub log_stream: _rt::String,
-                /// The events in the order in which they are sent. A number below `count` is that whole event; `count` + n is the n-th of `pieces`.
                 pub order: _rt::Vec<u32>,
                 pub pieces: _rt::Vec<Piece>,
-                /// `json/emf` asks the service to take metrics out of the messages (header `x-amzn-logs-format`).
                 pub log_format: Option<_rt::String>,
                 pub entity: Option<Entity>,
             }
@@ -7561,16 +7446,11 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// The service took the call; but not the events that are named here, by their places in `order`.
             #[derive(Clone)]
             pub struct Accepted {
-                /// The first event too far in the future: it and all behind it were rejected.
                 pub too_new_start: Option<u32>,
-                /// One past the last event that is too old.
                 pub too_old_end: Option<u32>,
-                /// One past the last event that is older than the log group's retention.
                 pub expired_end: Option<u32>,
-                /// Why the entity was rejected; events were taken all the same.
                 pub rejected_entity: Option<_rt::String>,
             }
             impl ::core::fmt::Debug for Accepted {
@@ -7587,9 +7467,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Starts log events: one for each selected record, numbered from 0 in the batch's order. Their messages stay in the host.
-            /// With `log-key` a message is that key's value: a string as it is, anything else as JSON; of a text record, the text where the
-            /// key is `log`. Without, it is the whole record as one JSON object: of a text record, `{"log": text}`.
             #[allow(async_fn_in_trait)]
             pub fn prepare(
                 of: &Batch,
@@ -7799,7 +7676,6 @@ pub mod wharf {
             }
             impl Events {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Milliseconds since 1970 UTC, rounded down, of `count` events from `first`. Ends early at the last.
                 #[allow(async_fn_in_trait)]
                 pub fn times(&self, first: u32, count: u32) -> _rt::Vec<i64> {
                     unsafe {
@@ -7852,8 +7728,6 @@ pub mod wharf {
             }
             impl Events {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Bytes of each message in UTF-8, as the service counts them, without the 26 bytes that it adds to an event. 4294967295 where
-                /// there is no message: the record has no `log-key`, or it is no JSON.
                 #[allow(async_fn_in_trait)]
                 pub fn sizes(
                     &self,
@@ -8006,7 +7880,6 @@ pub mod wharf {
             }
             impl Events {
                 #[allow(unused_unsafe, clippy::all)]
-                /// `length` bytes of a message from `offset`, or fewer at its end; at most 1 MiB.
                 #[allow(async_fn_in_trait)]
                 pub fn read(
                     &self,
@@ -8633,7 +8506,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// `class` is the service's own value: `STANDARD`, `INFREQUENT_ACCESS`, `DELIVERY`; none leaves it to the service.
             #[allow(async_fn_in_trait)]
             pub fn create_log_group(
                 name: &str,
@@ -9404,8 +9276,6 @@ pub mod wharf {
                 }
             }
         }
-        /// HTTP and HTTPS. The host resolves names, connects, speaks TLS, adds credentials, and holds the connections; each call is one
-        /// attempt, and nothing is retried or followed behind the component's back: a redirect is an answer like any other.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod http {
             #[used]
@@ -9416,20 +9286,11 @@ pub mod wharf {
             pub type Body = super::super::super::wharf::output::records::Body;
             #[derive(Clone)]
             pub struct Request {
-                /// `GET`, `POST`, …: a token of RFC 9110, upper case.
                 pub method: _rt::String,
-                /// Absolute, `http` or `https`, without user name and fragment, at most 8,000 bytes. Scheme, host and port must be granted.
                 pub url: _rt::String,
-                /// Names and values as RFC 9110 has them, at most 64, and 16 KiB in all. `host`, `content-length`, `transfer-encoding`, `expect`,
-                /// those of the connection itself, `proxy-…`, and, where a credential is named, those that it sets belong to the host: giving them is
-                /// `invalid`. `accept`, `accept-encoding` (`identity`) and `user-agent` are added where they are not given.
                 pub headers: _rt::Vec<(_rt::String, _rt::String)>,
-                /// A credential that the operator has configured and granted, by its name. The host adds it when the request has left the
-                /// component, and only on the way to the destinations that the credential is for.
                 pub credential: Option<_rt::String>,
-                /// For the whole exchange. None, and what is longer, is the host's own limit.
                 pub timeout_ms: Option<u32>,
-                /// How much of the answer's body is wanted, in bytes: 64 KiB where it is none, at most 1 MiB. The rest is not read.
                 pub max_response_bytes: Option<u32>,
             }
             impl ::core::fmt::Debug for Request {
@@ -9450,15 +9311,9 @@ pub mod wharf {
             #[derive(Clone)]
             pub struct Response {
                 pub status: u16,
-                /// Names in lower case, values of one name in the order in which they came; what is no UTF-8 in a value is U+FFFD. What is past
-                /// 64 KiB is left out.
                 pub headers: _rt::Vec<(_rt::String, _rt::String)>,
-                /// The body as it came, up to `max-response-bytes`. The host decodes nothing: a component that asks for a content coding (with
-                /// `accept-encoding`) decodes it.
                 pub body: _rt::Vec<u8>,
-                /// There was more.
                 pub truncated: bool,
-                /// What `retry-after` says (RFC 9110, 10.2.3), seconds or a date, as milliseconds from now.
                 pub retry_after_ms: Option<u64>,
             }
             impl ::core::fmt::Debug for Response {
@@ -9475,15 +9330,10 @@ pub mod wharf {
                         .finish()
                 }
             }
-            /// There is no answer.
             #[derive(Clone)]
             pub enum Error {
-                /// Connection refused, reset, timed out, TLS; or a name that cannot be resolved. What was asked may or may not have happened.
                 Connection(_rt::String),
-                /// The credential could not be had.
                 Credentials(_rt::String),
-                /// The host refused the call: an argument is wrong, or it is not granted, be it that the name has only addresses that are not.
-                /// Nothing was sent.
                 Host(HostError),
             }
             impl ::core::fmt::Debug for Error {
@@ -9512,7 +9362,6 @@ pub mod wharf {
             }
             impl ::core::error::Error for Error {}
             #[allow(unused_unsafe, clippy::all)]
-            /// Sends a request and waits for the answer, whatever its status is.
             #[allow(async_fn_in_trait)]
             pub fn send(
                 request: &Request,
@@ -9889,7 +9738,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Lines for the host's log. Rate limited; what is over the limit is counted and dropped.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod log {
             #[used]
@@ -9936,7 +9784,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// The most detailed level that is written at all: what is beyond need not be formatted.
             #[allow(async_fn_in_trait)]
             pub fn max_level() -> Level {
                 unsafe {
@@ -9955,7 +9802,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// At most 8 KiB; longer is cut and marked. Control characters are escaped.
             #[allow(async_fn_in_trait)]
             pub fn write(
                 level: Level,
@@ -10029,8 +9875,6 @@ pub mod wharf {
                 }
             }
         }
-        /// Numbers for the host's `/metrics`, as `wharf_plugin_<name>` with the output's name. Names match
-        /// `[a-z][a-z0-9_]*`, at most 64 bytes; at most 100 series an output: what is beyond is counted and dropped.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod metrics {
             #[used]
@@ -10184,7 +10028,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Seconds, bytes, or whatever the name says.
             #[allow(async_fn_in_trait)]
             pub fn histogram_observe(
                 name: &str,
@@ -10264,7 +10107,6 @@ pub mod wharf {
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             #[allow(unused_unsafe, clippy::all)]
-            /// Nanoseconds since 1970 UTC. May step.
             #[allow(async_fn_in_trait)]
             pub fn now() -> i64 {
                 unsafe {
@@ -10283,7 +10125,6 @@ pub mod wharf {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Nanoseconds since some moment of this process. Never steps back.
             #[allow(async_fn_in_trait)]
             pub fn monotonic() -> u64 {
                 unsafe {
@@ -10309,7 +10150,6 @@ pub mod wharf {
 pub mod exports {
     pub mod wharf {
         pub mod output {
-            /// What every output component exports.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod output {
                 #[used]
@@ -10320,15 +10160,8 @@ pub mod exports {
                 pub type Batch = super::super::super::super::wharf::output::records::Batch;
                 #[derive(Clone)]
                 pub struct Descriptor {
-                    /// As in `plugin: <name>`: lower-case letters, digits, `_` and `-`.
                     pub name: _rt::String,
-                    /// Semantic version.
                     pub version: _rt::String,
-                    /// JSON Schema (draft 2020-12) of this output's `config`. Every accepted key is a property with a description;
-                    /// `additionalProperties` is false. `x-alias-of` on a property names the key that it stands for.
-                    /// `x-elsewhere` beside `properties` maps names that people bring along from other programs, and that are no properties here, to
-                    /// what to do instead: the host prints that text with the fault "unknown key", and takes options that it names in backquotes as
-                    /// meant. `x-expected` says in words what a value has to be: the host prints it where there is something else.
                     pub config_schema: _rt::String,
                 }
                 impl ::core::fmt::Debug for Descriptor {
@@ -10343,12 +10176,9 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// One thing wrong in the configuration.
                 #[derive(Clone)]
                 pub struct ConfigFault {
-                    /// JSON Pointer into `config` (RFC 6901), "" for the whole.
                     pub path: _rt::String,
-                    /// What is wrong, and what to write instead.
                     pub message: _rt::String,
                 }
                 impl ::core::fmt::Debug for ConfigFault {
@@ -10362,12 +10192,10 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// What surrounds this output.
                 #[derive(Clone)]
                 pub struct Context {
                     pub output: _rt::String,
                     pub hostname: _rt::String,
-                    /// This worker's number, from 0.
                     pub worker: u32,
                 }
                 impl ::core::fmt::Debug for Context {
@@ -10382,7 +10210,6 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// A bucket, and the beginning that all keys written to it have.
                 #[derive(Clone)]
                 pub struct S3Scope {
                     pub bucket: _rt::String,
@@ -10399,12 +10226,9 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// What tells one record from another before they are put into batches.
                 #[derive(Clone)]
                 pub enum PartitionKey {
-                    /// The record's tag.
                     Tag,
-                    /// The value at this path of keys in a JSON record: `["kubernetes", "pod_name"]`. A text record has one key, `log`.
                     Field(_rt::Vec<_rt::String>),
                 }
                 impl ::core::fmt::Debug for PartitionKey {
@@ -10422,27 +10246,17 @@ pub mod exports {
                         }
                     }
                 }
-                /// What the host has to know before it makes batches.
                 #[derive(Clone)]
                 pub struct Plan {
-                    /// Records that differ in one of these never share a batch. Empty: any records may.
                     pub partition_by: _rt::Vec<PartitionKey>,
-                    /// Batches of one partition are delivered one after the other, in the order in which they were closed: none is tried while an
-                    /// earlier one waits for another attempt. Otherwise workers deliver them side by side.
                     pub in_order: bool,
-                    /// Bytes that encoding adds to each record, for an honest `max_bytes`.
                     pub record_overhead: u32,
-                    /// This output's own defaults, where the operator says nothing under `batch`.
                     pub max_bytes: Option<u64>,
                     pub max_records: Option<u32>,
                     pub max_age_ms: Option<u64>,
-                    /// What the output will touch. A built-in output is granted this; another one needs it in its `grants`.
                     pub s3: _rt::Vec<S3Scope>,
-                    /// The same for CloudWatch Logs: names of log groups. One that ends in `*` (no letter of a name) stands for all that begin so.
                     pub log_groups: _rt::Vec<_rt::String>,
-                    /// The same for HTTP: scheme, host and, where it is not the scheme's own, port (`https://api.example.com`).
                     pub http: _rt::Vec<_rt::String>,
-                    /// Names of credentials that its requests name.
                     pub credentials: _rt::Vec<_rt::String>,
                 }
                 impl ::core::fmt::Debug for Plan {
@@ -10464,10 +10278,8 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// Records that the destination will never take, for one reason: there may be very many of them.
                 #[derive(Clone)]
                 pub struct Rejection {
-                    /// Ascending, each once.
                     pub records: _rt::Vec<u32>,
                     pub reason: _rt::String,
                 }
@@ -10482,7 +10294,6 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// A settled batch: every record is delivered but those named here (each once in all, inside the batch), which become dead letters.
                 #[derive(Clone)]
                 pub struct Report {
                     pub rejected: _rt::Vec<Rejection>,
@@ -11302,24 +11113,15 @@ pub mod exports {
                 pub trait Guest {
                     #[allow(async_fn_in_trait)]
                     fn describe() -> Descriptor;
-                    /// Called once in a store's life, before anything else. Makes no calls but `log` and `clock`: it also serves
-                    /// `wharf validate`. `config` is JSON and has passed the schema. All faults at once. Where the schema refuses a part of what is written,
-                    /// the rest is asked about, with something in the place of required keys: of the answer the host tells the faults of options that are as
-                    /// they are written, and whose message names (in backquotes or quotes) none that was left out. A message that shows something of what
-                    /// came from the environment is not told; the option's description stands in for it.
                     #[allow(async_fn_in_trait)]
                     fn configure(
                         config: _rt::String,
                         surroundings: Context,
                     ) -> Result<Plan, _rt::Vec<ConfigFault>>;
-                    /// Delivers one batch. May be called again with the same batch after a failure, a trap or a restart: use
-                    /// `sequence`, `progress-*` and conditional writes to make that harmless.
                     #[allow(async_fn_in_trait)]
                     fn deliver(batch: &Batch) -> Result<Report, Failure>;
-                    /// The host gives this batch up (its time is over): undo what was left half done outside. Best effort.
                     #[allow(async_fn_in_trait)]
                     fn abandon(batch: &Batch) -> ();
-                    /// Before a store is dropped in peace.
                     #[allow(async_fn_in_trait)]
                     fn close() -> ();
                 }
@@ -11382,30 +11184,13 @@ mod _rt {
     use core::fmt;
     use core::marker;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    /// A type which represents a component model resource, either imported or
-    /// exported into this component.
-    ///
-    /// This is a low-level wrapper which handles the lifetime of the resource
-    /// (namely this has a destructor). The `T` provided defines the component model
-    /// intrinsics that this wrapper uses.
-    ///
-    /// One of the chief purposes of this type is to provide `Deref` implementations
-    /// to access the underlying data when it is owned.
-    ///
-    /// This type is primarily used in generated code for exported and imported
-    /// resources.
     #[repr(transparent)]
     pub struct Resource<T: WasmResource> {
         handle: AtomicU32,
         _marker: marker::PhantomData<T>,
     }
-    /// A trait which all wasm resources implement, namely providing the ability to
-    /// drop a resource.
-    ///
-    /// This generally is implemented by generated code, not user-facing code.
     #[allow(clippy::missing_safety_doc)]
     pub unsafe trait WasmResource {
-        /// Invokes the `[resource-drop]...` intrinsic.
         unsafe fn drop(handle: u32);
     }
     impl<T: WasmResource> Resource<T> {
@@ -11417,18 +11202,6 @@ mod _rt {
                 _marker: marker::PhantomData,
             }
         }
-        /// Takes ownership of the handle owned by `resource`.
-        ///
-        /// Note that this ideally would be `into_handle` taking `Resource<T>` by
-        /// ownership. The code generator does not enable that in all situations,
-        /// unfortunately, so this is provided instead.
-        ///
-        /// Also note that `take_handle` is in theory only ever called on values
-        /// owned by a generated function. For example a generated function might
-        /// take `Resource<T>` as an argument but then call `take_handle` on a
-        /// reference to that argument. In that sense the dynamic nature of
-        /// `take_handle` should only be exposed internally to generated code, not
-        /// to user code.
         #[doc(hidden)]
         pub fn take_handle(resource: &Resource<T>) -> u32 {
             resource.handle.swap(u32::MAX, Relaxed)
@@ -11593,22 +11366,6 @@ mod _rt {
     }
     extern crate alloc as alloc_crate;
 }
-/// Generates `#[unsafe(no_mangle)]` functions to export the specified type as
-/// the root implementation of all generated traits.
-///
-/// For more information see the documentation of `wit_bindgen::generate!`.
-///
-/// ```rust
-/// # macro_rules! export{ ($($t:tt)*) => (); }
-/// # trait Guest {}
-/// struct MyType;
-///
-/// impl Guest for MyType {
-///     // ...
-/// }
-///
-/// export!(MyType);
-/// ```
 #[allow(unused_macros)]
 #[doc(hidden)]
 #[macro_export]
