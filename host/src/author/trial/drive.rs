@@ -10,8 +10,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::case::{Case, OUTPUT, Record, as_test};
+use super::batches::{self, ClosedBatch};
+use super::case::{Case, OUTPUT, as_test};
 use super::transcript::{Attempted, BatchTold, Ended, Transcript};
+use super::wire::notes::Moment;
 use super::wire::{self, AwsObserver, HttpObserver, HttpWire, Notes, Scripts};
 use crate::capability::aws::Connection;
 use crate::capability::http::{Credentials, Network, Wire};
@@ -24,11 +26,8 @@ use crate::journal::{self, Journal};
 use crate::output::decision::{self, Next, Tried};
 use crate::output::{PluginHealth, Verdict};
 use crate::plugin::{Delivery, Outcome, Plan, Plugin, StartError, Worker, WorkerContext};
-use crate::record::{Chunk, ChunkBuilder, Partitioning, Portion};
-use crate::state::{BatchId, BatchRow, Change, State};
+use crate::state::{BatchId, Change, State};
 use crate::telemetry::Metrics;
-
-use super::wire::notes::Moment;
 
 /// The share of chance in a wait: all of it.
 const NO_CHANCE: f64 = 1.0;
@@ -112,7 +111,7 @@ fn open(folder: TempDir) -> Result<Rooms, String> {
     Ok(Rooms { journal, state, metrics: Metrics::new(), _folder: folder })
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+pub(super) fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -191,7 +190,7 @@ impl<'a> Drive<'a> {
     async fn run(mut self) -> Result<Transcript, String> {
         self.given()?;
         let mut told = vec![];
-        for (number, batch) in (1..).zip(self.batches().await?) {
+        for (number, batch) in (1..).zip(batches::closed(self.case, &self.plan, &self.rooms.journal).await?) {
             told.push(self.batch(number, batch).await?);
         }
         self.notes.begin(Moment::default());
@@ -218,44 +217,6 @@ impl<'a> Drive<'a> {
     fn storage(&self) -> Result<BTreeMap<String, String>, String> {
         let rows = self.rooms.state.list(OUTPUT, "", None, MOST_ROWS).map_err(said)?;
         Ok(rows.into_iter().map(|(key, value)| (key, String::from_utf8_lossy(&value).into_owned())).collect())
-    }
-
-    /// The records in batches, closed as a queue closes them: by partition, whole chunks, at the limits.
-    async fn batches(&mut self) -> Result<Vec<ClosedBatch>, String> {
-        let partitioning = Arc::new(Partitioning::new(&self.plan.partition_by));
-        let limits = &self.case.output.batch;
-        let max_records = limits.max_records.or(self.plan.max_records).unwrap_or(u64::from(u32::MAX));
-        let max_bytes = limits.max_bytes.or(self.plan.max_bytes).unwrap_or(u64::MAX);
-        let apart = limits.max_records.is_some() || limits.max_bytes.is_some();
-        let (mut open, mut closed): (Vec<ClosedBatch>, Vec<ClosedBatch>) = (vec![], vec![]);
-        for chunk in chunks(&self.case.records, self.case.now_ns, apart) {
-            let routes = partitioning.routes(&OUTPUT.into(), &chunk);
-            let chunk = chunk.with_routes(routes);
-            let meta = Arc::clone(chunk.meta());
-            let id = self.rooms.journal.append(chunk).await.map_err(said)?.map_err(said)?;
-            for (route, portion) in Portion::each(id, &meta) {
-                let bytes = portion.body_bytes() + u64::from(self.plan.record_overhead) * u64::from(portion.records());
-                let is_over = |batch: &&mut ClosedBatch| {
-                    batch.bytes + bytes > max_bytes || batch.records + u64::from(portion.records()) > max_records
-                };
-                let here = open.iter().position(|batch| batch.partition == route.partition);
-                if let Some(here) = here
-                    && open.get_mut(here).as_ref().is_some_and(is_over)
-                {
-                    closed.push(open.remove(here));
-                }
-                if !open.iter().any(|batch| batch.partition == route.partition) {
-                    open.push(ClosedBatch::new(Arc::clone(&route.partition), &partitioning));
-                }
-                for batch in open.iter_mut().filter(|batch| batch.partition == route.partition) {
-                    batch.bytes += bytes;
-                    batch.records += u64::from(portion.records());
-                    batch.portions.push(portion.clone());
-                }
-            }
-        }
-        closed.append(&mut open);
-        Ok(closed)
     }
 
     /// One batch to its end.
@@ -397,50 +358,6 @@ struct Job {
     deaths: u32,
     fresh_deaths: u32,
     closed_ns: i64,
-}
-
-struct ClosedBatch {
-    partition: Arc<str>,
-    partitioning: Arc<Partitioning>,
-    portions: Vec<Portion>,
-    records: u64,
-    bytes: u64,
-}
-
-impl ClosedBatch {
-    fn new(partition: Arc<str>, partitioning: &Arc<Partitioning>) -> Self {
-        Self { partition, partitioning: Arc::clone(partitioning), portions: vec![], records: 0, bytes: 0 }
-    }
-
-    fn row(&self, id: BatchId, number: usize, now_ns: i64) -> BatchRow {
-        let first = self.portions.first().map(|portion| portion.id).unwrap_or(crate::record::ChunkId(0));
-        BatchRow {
-            id,
-            output: OUTPUT.into(),
-            partition: Arc::clone(&self.partition),
-            number: number as u64 - 1,
-            first,
-            last: self.portions.last().map_or(first, |portion| portion.id),
-            records: self.records,
-            bytes: self.portions.iter().map(Portion::body_bytes).sum(),
-            closed_ns: now_ns,
-        }
-    }
-}
-
-/// Neighbours of one tag and kind share a chunk, unless each record is to be one.
-fn chunks(records: &[Record], now_ns: i64, apart: bool) -> Vec<Chunk> {
-    let mut chunks = vec![];
-    let same = |a: &Record, b: &Record| !apart && a.tag == b.tag && a.kind == b.kind;
-    for run in records.chunk_by(same) {
-        let Some(first) = run.first() else { continue };
-        let mut builder = ChunkBuilder::arrived(first.kind, Arc::clone(&first.tag), now_ns);
-        for record in run {
-            builder.push(record.time_ns, &record.body);
-        }
-        chunks.extend(builder.finish());
-    }
-    chunks
 }
 
 /// What the plugin asks for is granted where the test says nothing else. A credential that the test does not describe may go wherever the

@@ -10,6 +10,7 @@
 //! The way of a test: [`case`] reads it, [`drive`] runs it over a [`wire`], the [`transcript`] tells what happened, [`compare`] holds it
 //! against what was expected.
 
+mod batches;
 mod case;
 mod compare;
 mod drive;
