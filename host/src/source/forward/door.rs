@@ -35,7 +35,7 @@ pub(crate) struct Door {
     tag: Arc<str>,
     /// Before tags that are sent; none where the source's own takes their place.
     prefix: Option<String>,
-    pub(crate) records: Arc<Records>,
+    pub(crate) records: Records,
     pub(crate) security: Option<ForwardSecurity>,
     pub(crate) most_bytes: usize,
     pub(crate) handshake_timeout: Duration,
@@ -44,6 +44,11 @@ pub(crate) struct Door {
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) shutdown: CancellationToken,
     lines: Lines,
+}
+
+/// JSON is a little larger than MessagePack, and much larger only where it is made to be. Small messages may.
+fn most_json(most_bytes: u64) -> usize {
+    usize::try_from(most_bytes.saturating_mul(2).max(1 << 20)).unwrap_or(usize::MAX)
 }
 
 impl Door {
@@ -61,7 +66,7 @@ impl Door {
                 ForwardTag::Sent { prefix } => Some(prefix.clone()),
                 ForwardTag::OfSource => None,
             },
-            records: Arc::new(Records::new(forward.metadata_key.as_deref())),
+            records: Records::new(forward.metadata_key.as_deref(), most_json(most_bytes)),
             security: forward.security.clone(),
             most_bytes: usize::try_from(most_bytes).unwrap_or(usize::MAX),
             handshake_timeout: forward.handshake_timeout,

@@ -15,6 +15,9 @@ use crate::source::room::Held;
 /// Chunks close at this size.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// Room that a large message takes at a time.
+const STEP: u64 = 1 << 20;
+
 /// Most tags at once.
 const TAGS: usize = 64;
 
@@ -105,7 +108,7 @@ impl Scratch {
         self.bodies.clear();
         self.passed_over = 0;
         self.arrival_ns = now_ns();
-        self.most_bytes = most_json(door.most_bytes);
+        self.most_bytes = door.records.most_bytes();
         let (tag, chunk) = (door.tag(&message.tag), message.chunk);
         message.events(&door.records, door.most_bytes, &mut door.room.hold(), self)?;
         gather.add(&tag, self, chunk);
@@ -146,9 +149,9 @@ impl Events for Large {
     fn event(&mut self, time_ns: Option<i64>, record: &[u8]) -> Result<(), Fault> {
         let bytes = self.chunk.body_bytes() as usize + record.len();
         within(bytes, self.most_bytes)?;
-        if bytes as u64 > self.room.bytes() {
+        if let Some(more) = (bytes as u64).checked_sub(self.room.bytes()).filter(|more| *more > 0) {
             // In steps, so that connections do not meet at the counter for each record.
-            self.room.add(1 << 20).map_err(|_| Fault::Busy)?;
+            self.room.add(more.max(STEP)).map_err(|_| Fault::Busy)?;
         }
         if self.chunk.push(time_ns.unwrap_or(self.arrival_ns), record) {
             return Ok(());
@@ -170,7 +173,7 @@ pub(crate) fn read_large(bytes: &[u8], door: &Door) -> Result<Gather, Fault> {
         chunk: ChunkBuilder::new(BodyKind::Json, tag.clone()),
         passed_over: 0,
         arrival_ns: now_ns(),
-        most_bytes: most_json(door.most_bytes),
+        most_bytes: door.records.most_bytes(),
         room: door.room.hold(),
     };
     message.events(&door.records, door.most_bytes, &mut door.room.hold(), &mut large)?;
@@ -185,11 +188,6 @@ fn count_passed_over(door: &Door, passed_over: u64) {
     if passed_over > 0 {
         door.sink.count_discarded(&door.name, "group_mark", passed_over);
     }
-}
-
-/// JSON is a little larger than MessagePack, and much larger only where it is made to be. Small messages may.
-fn most_json(most_bytes: usize) -> usize {
-    most_bytes.saturating_mul(2).max(1 << 20)
 }
 
 fn within(bytes: usize, most: usize) -> Result<(), Fault> {

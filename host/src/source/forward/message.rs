@@ -259,7 +259,6 @@ fn one(
             return Ok(());
         }
     };
-    record.clear();
     records.write(from, metadata, record)?;
     events.event(time_ns, record)
 }

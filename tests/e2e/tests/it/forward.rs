@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use wharf_e2e::{Place, free_port, script, skip, tools};
-use wharf_local_aws::S3;
+use wharf_local_aws::{Fault, Operation, Rule, S3};
 
 use crate::support::{archive, delivered, s3};
 
@@ -109,6 +109,33 @@ fn what_was_acknowledged_survives_five_kills() {
     assert_eq!((lost, all.len() as u64), (0, count), "acknowledged records are lost, or others are there");
     println!("{count} acknowledged and delivered; {} lines in all", delivered(&s3).lines());
     assert_content(&s3, "k");
+}
+
+#[test]
+fn nothing_is_acknowledged_that_finds_no_room_and_all_is_once_there_is() {
+    let Some(sender) = Sender::find("nothing_is_acknowledged_that_finds_no_room_and_all_is_once_there_is") else {
+        return;
+    };
+    let s3 = s3();
+    s3.faults().add(Rule::on(Operation::PutObject, Fault::Error("ServiceUnavailable")));
+    let (place, port) = (Place::new().unwrap(), free_port().unwrap());
+    let source = format!("sources:\n  fw:\n    type: forward\n    listen: \"127.0.0.1:{port}\"\n");
+    let outputs = archive(1, "max_bytes: 10KB, max_age: 1s", &[])
+        .replace("    retry:", "    queue: { max_size: 200KB }\n    retry:");
+    place.configure(&s3.endpoint(), &format!("{source}{outputs}")).unwrap();
+    let mut wharf = place.start().unwrap();
+    let mut sending = sender.start(&place, "q", 10_000, &client(port, "Forward"));
+    let refused = || place.metric("wharf_source_refused_requests_total", &["reason=\"queue_full\""]);
+    wharf.wait_until("the queue is full", 60, || refused().is_some_and(|times| times > 0.0));
+    let acked = sending.acked().len();
+    assert!(acked < 10_000, "500 KB were taken into a queue of 200 KB");
+
+    s3.faults().clear();
+    wharf.wait_until("all is acknowledged", 120, || sending.acked().len() == 10_000);
+    sending.end();
+    wharf.wait_until("everything is delivered", 60, || place.all_settled());
+    wharf.stop();
+    assert_eq!(delivered(&s3).distinct(), names("q", 10_000).collect());
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn read(bytes: &[u8]) -> Result<(String, Option<Vec<u8>>, Seen), Fault> {
 fn read_with(bytes: &[u8], metadata_key: Option<&str>) -> Result<(String, Option<Vec<u8>>, Seen), Fault> {
     let message = Message::read(bytes)?.expect("events");
     let (tag, chunk, mut seen) = (message.tag.to_string(), message.chunk.map(<[u8]>::to_vec), Seen::default());
-    message.events(&Records::new(metadata_key), LIMIT, &mut Room::new(1 << 30).hold(), &mut seen)?;
+    message.events(&Records::new(metadata_key, LIMIT), LIMIT, &mut Room::new(1 << 30).hold(), &mut seen)?;
     Ok((tag, chunk, seen))
 }
 

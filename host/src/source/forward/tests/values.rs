@@ -9,9 +9,9 @@ use crate::source::forward::json::Records;
 use crate::source::forward::msgpack::Reader;
 
 fn record(bytes: &[u8]) -> Result<String, Fault> {
-    let mut out = Vec::new();
+    let mut out = b"from before".to_vec();
     let mut from = Reader::new(bytes);
-    Records::new(None).write(&mut from, None, &mut out)?;
+    Records::new(None, 1 << 20).write(&mut from, None, &mut out)?;
     assert!(from.is_empty());
     Ok(String::from_utf8(out).unwrap())
 }
@@ -137,6 +137,32 @@ fn keys_that_are_maps_with_keys_that_are_maps_stay_small() {
     let nested = (0..100).fold(map(&[]), |inside, _| map(&[(inside, nil())]));
     let json = record(&nested).unwrap();
     assert!(json.len() < 2 * nested.len() + 100, "{} bytes of {}", json.len(), nested.len());
+}
+
+/// Values that grow most by being JSON: ext types, and characters that have to be escaped.
+#[test]
+fn a_record_that_grows_beyond_the_limit_is_refused_on_the_way() {
+    let limit = 1 << 20;
+    for value in [list(&vec![ext(5, &[0]); 100_000]), text(&"\u{1}".repeat(900_000)), list(&vec![nil(); 900_000])] {
+        assert!(value.len() < limit);
+        let mut out = Vec::new();
+        let record = map(&[(text("v"), value)]);
+        let written = Records::new(None, limit).write(&mut Reader::new(&record), None, &mut out);
+        assert_eq!(written, Err(Fault::TooLargeAsJson(limit)));
+        assert!(out.capacity() < 3 * limit, "{} bytes were taken", out.capacity());
+    }
+}
+
+/// They are written in pieces, which must not fall into a character.
+#[test]
+fn long_strings_come_back_whole() {
+    for (character, times) in [("x", 300_000), ("\u{e4}", 150_001), ("a\u{20ac}", 80_003), ("\u{1f980}", 70_000)] {
+        for before in 0..5 {
+            let long = format!("{}{}", "y".repeat(before), character.repeat(times));
+            let back: String = serde_json::from_str(&json(&text(&long))).unwrap();
+            assert!(back == long, "{character}, {before} before it");
+        }
+    }
 }
 
 /// What JSON can hold, and what reads it back the same.
