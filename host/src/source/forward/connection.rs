@@ -350,9 +350,12 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
     }
 }
 
-/// The only refusal that is not waited out.
-fn stopped(_: Refused) -> End {
-    End::Stopped
+/// A refusal that is not waited out: waiting is of no use.
+fn stopped(refused: Refused) -> End {
+    match refused {
+        Refused::TooLarge { bytes, limit } => Fault::NeverFits { bytes, limit }.into(),
+        _ => End::Stopped,
+    }
 }
 
 /// How the first chunk under way ended; never, where there is none.

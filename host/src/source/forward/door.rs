@@ -89,7 +89,7 @@ impl Door {
     }
 
     /// Hands a chunk in. Waits where there is no room for it, and hands it in again where the disk fails it: it ends with the chunk
-    /// durable, or with Wharf's stop.
+    /// durable, with Wharf's stop, or with the chunk being larger than the journal may be.
     pub(crate) async fn hand_in(&self, chunk: Chunk) -> Result<Durable, Refused> {
         let durable = match self.sink.try_enqueue(chunk.clone()) {
             Ok(durable) => durable,
@@ -104,6 +104,10 @@ impl Door {
 
     /// Counts that something has to wait, and says so.
     fn waits(&self, refused: &Refused) -> Result<(), Refused> {
+        if matches!(refused, Refused::TooLarge { .. }) {
+            // Counted where the connection is closed for it.
+            return Err(refused.clone());
+        }
         self.sink.count_refused(&self.name, refused.reason());
         if matches!(refused, Refused::Stopping) {
             return Err(Refused::Stopping);
@@ -141,7 +145,7 @@ impl Way {
         loop {
             match durable.await {
                 Ok(()) => return Ok(()),
-                Err(Refused::Stopping) => return Err(Refused::Stopping),
+                Err(refused @ (Refused::Stopping | Refused::TooLarge { .. })) => return Err(refused),
                 Err(refused) => self.sink.count_refused(&self.name, refused.reason()),
             }
             durable = self.wait_in(&chunk).await?;
@@ -153,9 +157,9 @@ impl Way {
             let taken = self.shutdown.run_until_cancelled(self.sink.enqueue(chunk.clone())).await;
             let pause = match taken.unwrap_or(Err(Refused::Stopping)) {
                 Ok(durable) => return Ok(durable),
-                Err(Refused::Stopping) => return Err(Refused::Stopping),
+                Err(refused @ (Refused::Stopping | Refused::TooLarge { .. })) => return Err(refused),
                 Err(Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after }) => retry_after,
-                Err(Refused::Failed(_) | Refused::TooLarge { .. }) => PAUSE,
+                Err(Refused::Failed(_)) => PAUSE,
             };
             if self.shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return Err(Refused::Stopping);

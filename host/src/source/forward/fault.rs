@@ -29,6 +29,16 @@ pub(crate) enum Fault {
         "a message's records have, as JSON, more than {0} bytes (twice max_message_size); raise that here, or lower the sender's chunk size"
     )]
     TooLargeAsJson(usize),
+    /// Bytes in the journal, and what it may hold in all.
+    #[error(
+        "a message's records take {bytes} bytes in the journal, which may hold {limit} in all; raise journal.max_size, or lower the sender's chunk size"
+    )]
+    NeverFits {
+        /// What they take.
+        bytes: u64,
+        /// What the journal may hold.
+        limit: u64,
+    },
     /// Compressed bytes that cannot be decompressed.
     #[error("a message's entries are not {encoding}: {cause}")]
     Compressed {
@@ -98,7 +108,9 @@ impl Fault {
         match self {
             Self::Malformed { .. } | Self::Compressed { .. } => "malformed",
             Self::TooDeep => "too_deep",
-            Self::TooLarge(_) | Self::TooLargeDecompressed(_) | Self::TooLargeAsJson(_) => "too_large",
+            Self::TooLarge(_) | Self::TooLargeDecompressed(_) | Self::TooLargeAsJson(_) | Self::NeverFits { .. } => {
+                "too_large"
+            }
             Self::Unsupported(_) => "unsupported",
             Self::Busy => "busy",
             Self::Slow { .. } => "slow",

@@ -170,6 +170,24 @@ async fn what_the_disk_fails_later_is_handed_in_again_before_it_is_answered() {
 }
 
 #[tokio::test]
+async fn what_the_journal_could_never_hold_closes_its_connection_and_is_not_answered() {
+    let server = Server::start();
+    for at_once in [true, false] {
+        let too_large = Refused::TooLarge { bytes: 600_000, limit: 524_288 };
+        match at_once {
+            true => server.sink.refuse_next(too_large),
+            false => server.sink.fail_next(too_large),
+        }
+        let mut client = server.connect().await;
+        client.send(&asked("t", "one", "c1")).await;
+        client.is_closed().await;
+    }
+    assert_eq!(server.sink.refused(), [("too_large", 2)].into());
+    assert!(server.sink.lines().is_empty());
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_sender_that_is_not_kept_up_with_has_to_wait() {
     let server = Server::start();
     server.sink.allow(0);
