@@ -1,8 +1,9 @@
 //! What a plugin costs beside the same work done natively: `cargo bench -p wharf --bench plugin`. Give a part of a name to run only that.
 //!
 //! Guest (`guest-plugins/bench`, optimised whatever the profile) and host take turns over the same batch, 16 MiB in a real journal whose
-//! files are in the page cache; each figure is the best of its rounds, so that a busy machine disturbs less. The native loop reads the
-//! batch's chunks as the host does for the guest, and does with each record what the guest does.
+//! files are in the page cache. Figures are CPU time of the process, the best of its rounds, so that a busy machine disturbs less; only
+//! those of whole calls are by the clock on the wall. The native loop reads the batch's chunks as the host does for the guest, and does with
+//! each record what the guest does.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark whose plugin cannot run has nothing to say")]
 #![expect(clippy::panic, reason = "the same")]
@@ -180,12 +181,12 @@ impl Bench {
         let (mut guest_best, mut native_best) = (Duration::MAX, Duration::MAX);
         let until = Instant::now() + ROUNDS;
         while Instant::now() < until {
-            let start = Instant::now();
+            let start = cpu();
             worker = delivered(worker, delivery.clone()).await;
-            guest_best = guest_best.min(start.elapsed());
-            let start = Instant::now();
+            guest_best = guest_best.min(cpu() - start);
+            let start = cpu();
             black_box(native(&delivery));
-            native_best = native_best.min(start.elapsed());
+            native_best = native_best.min(cpu() - start);
         }
         let count: u32 = delivery.portions.iter().map(Portion::records).sum();
         let each = |time: Duration| time.as_nanos() as f64 / f64::from(count);
@@ -260,6 +261,12 @@ impl Bench {
         let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN);
         println!("{title:36} best {:.1} µs, median {:.1} µs, 90 % {:.1} µs", at(0.0), at(0.5), at(0.9));
     }
+}
+
+/// CPU time that this process has used, all threads.
+fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 async fn delivered(worker: Worker, delivery: Delivery) -> Worker {

@@ -13,7 +13,7 @@ use crate::HostError;
 use crate::source::Source;
 
 /// Bytes of bodies taken out of the host at once: crossing costs most when windows are small, and memory when they are large.
-const WINDOW_BYTES: u64 = 128 * 1024;
+const WINDOW_BYTES: u64 = 64 * 1024;
 /// Most records whose sizes are asked for at once, to find where a window ends.
 const MAX_LISTED: u64 = 8192;
 /// The same to find where a part ends: parts are sent, so that the next one is asked for much later.
@@ -28,7 +28,7 @@ pub enum Kind {
     Json,
 }
 
-/// One record. It keeps the window that it came in, some 128 KiB with its neighbours: a copy of what is needed of it is better kept than
+/// One record. It keeps the window that it came in, some 64 KiB with its neighbours: a copy of what is needed of it is better kept than
 /// many records.
 #[derive(Clone)]
 pub struct Record<'a> {
