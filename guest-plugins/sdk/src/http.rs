@@ -5,8 +5,8 @@
 //! # fn deliver(batch: &wharf_plugin::Batch) -> Result<wharf_plugin::Report, wharf_plugin::Failure> {
 //! use wharf_plugin::{Encoding, Report, http};
 //!
-//! let mut encoder = batch.encode(&Encoding::json_lines())?;
-//! while let Some(body) = encoder.next(4 << 20)? {
+//! let mut pieces = batch.encode(&Encoding::json_lines()).pieces()?;
+//! while let Some(body) = pieces.next(4 << 20)? {
 //!     http::post("https://ingest.example.com/v1/logs")
 //!         .header("content-type", "application/x-ndjson")
 //!         .credential("ingest")
