@@ -76,7 +76,9 @@ fn tools(folder: &Path) -> Result<PathBuf, BuildError> {
             ],
         ));
     }
-    for (package_name, why) in [(COMPONENTIZE, "it puts JavaScript into a component"), (SHIM, "componentize-js imports it")] {
+    for (package_name, why) in
+        [(COMPONENTIZE, "it puts JavaScript into a component"), (SHIM, "componentize-js imports it")]
+    {
         if package(folder, package_name).is_none() {
             missing.push(Missing::new(
                 package_name,
