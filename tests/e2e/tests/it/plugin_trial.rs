@@ -52,7 +52,7 @@ fn a_suite_tells_what_passed_and_what_is_not_as_expected() {
     assert!(told.contains("ok    good    All is well\n"), "{told}");
     assert!(
         told.contains(
-            "wrong.yaml:3:3: expect (- expected, + happened)\n    - outcome: rejected\n    + outcome: delivered\n"
+            "wrong.yaml:3:9: expect (- expected, + happened)\n    - outcome: rejected\n    + outcome: delivered\n"
         ),
         "{told}"
     );
