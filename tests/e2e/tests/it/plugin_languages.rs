@@ -58,7 +58,7 @@ fn example(name: &str) -> PathBuf {
 fn copy_of(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join(name);
-    for part in [".", "tests"] {
+    for part in ["", "tests"] {
         let from = example(name).join(part);
         fs::create_dir_all(project.join(part)).unwrap();
         for entry in fs::read_dir(from).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
