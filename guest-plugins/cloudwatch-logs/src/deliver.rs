@@ -215,7 +215,7 @@ fn report(sorted: &Sorted, progress: &Progress) -> Report {
         let events = (*from..sorted.count().min(*to)).map(|place| sorted.at(place));
         for record in events.filter(|event| sorted.sendable(*event, recipe)) {
             if told.insert(record) {
-                report.reject(record, &why.reason());
+                report.reject(record, why.reason());
             }
         }
     }

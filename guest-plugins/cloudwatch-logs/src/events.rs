@@ -129,7 +129,7 @@ impl Sorted {
             return;
         }
         for event in (0..self.count()).filter(|event| !self.sendable(*event, recipe)) {
-            report.reject(event, &self.why_aside(event, recipe));
+            report.reject(event, self.why_aside(event, recipe));
         }
     }
 

@@ -236,7 +236,7 @@ impl records::HostBody for Caller {
         level: Option<i32>,
     ) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
         let bytes = self.table.get(&body)?.bytes.clone();
-        let compression = Compression::parse(&cut(&compression, 64), level).map_err(HostError::Invalid);
+        let compression = Compression::parse(cut(&compression, 64), level).map_err(HostError::Invalid);
         // What cannot be compressed gets longer, by far less than this.
         let most = bytes.len() as u64 + bytes.len() as u64 / 64 + 4096;
         let (compression, charge) = match compression.and_then(|it| Ok((it, self.bodies.reserve(most)?))) {

@@ -5,7 +5,7 @@ use clap::Args as ClapArgs;
 use super::table::table;
 use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
-use crate::config::{Config, Draft, Faults, ForwardConfig, ForwardTag, SourceKind};
+use crate::config::{Config, Draft, Faults, ForwardTag, SourceKind};
 use crate::plugin::{HostOptions, PluginHost};
 use crate::run::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 
@@ -84,12 +84,14 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                     ("generate", g.rate.map_or_else(|| "as fast as it goes".into(), |r| format!("{r}/s")))
                 }
             };
-            let tag = match &s.kind {
-                SourceKind::Forward(ForwardConfig { tag: ForwardTag::Sent { prefix }, .. }) => {
-                    format!("{prefix}(as sent)")
-                }
-                _ => s.tag.to_string(),
+            let sent = match &s.kind {
+                SourceKind::Forward(forward) => match &forward.tag {
+                    ForwardTag::Sent { prefix } => Some(format!("{prefix}(as sent)")),
+                    ForwardTag::OfSource => None,
+                },
+                _ => None,
             };
+            let tag = sent.unwrap_or_else(|| s.tag.to_string());
             vec![s.name.to_string(), kind.into(), tag, what]
         })
         .collect();

@@ -161,7 +161,7 @@ pub enum SourceKind {
     /// Takes records by HTTP POST.
     Http(HttpSourceConfig),
     /// Takes records from Fluentd, Fluent Bit and their libraries.
-    Forward(ForwardConfig),
+    Forward(Box<ForwardConfig>),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
 }
@@ -180,7 +180,7 @@ impl SourceKind {
     /// Whether its records may have other tags than the source's.
     #[must_use]
     pub fn has_tags_of_its_own(&self) -> bool {
-        matches!(self, Self::Forward(ForwardConfig { tag: ForwardTag::Sent { .. }, .. }))
+        matches!(self, Self::Forward(forward) if matches!(forward.tag, ForwardTag::Sent { .. }))
     }
 }
 

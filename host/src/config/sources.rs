@@ -99,7 +99,10 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
         "tail" => (tail(&mut section).map(SourceKind::Tail), TAIL),
         "stdin" => (Some(SourceKind::Stdin), OTHERS),
         "http" => (http(&mut section).map(SourceKind::Http), HTTP),
-        "forward" => (forward::forward(&mut section, tag.as_deref()).map(SourceKind::Forward), forward::ELSEWHERE),
+        "forward" => (
+            forward::forward(&mut section, tag.as_deref()).map(|it| SourceKind::Forward(Box::new(it))),
+            forward::ELSEWHERE,
+        ),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         _ if section.is_hidden("type") => {
             let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));

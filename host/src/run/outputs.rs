@@ -1,6 +1,7 @@
 //! Outputs at start: load and check every plugin, build the queues, start the workers.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,13 +68,12 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
         faults.push(fault_at_plugin(first, what, None));
     }
     for output in &config.outputs {
-        let key = (&output.plugin_source, output.pin);
-        if !loaded.contains_key(&key) {
-            let plugin = host.load_pinned(&output.plugin_source, output.pin.as_ref()).await;
-            loaded.insert(key, plugin);
-        }
-        match loaded.get(&key) {
-            Some(Ok(plugin)) => {
+        let plugin = match loaded.entry((&output.plugin_source, output.pin)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(host.load_pinned(&output.plugin_source, output.pin.as_ref()).await),
+        };
+        match plugin {
+            Ok(plugin) => {
                 let section = format!("outputs.{}", output.name);
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
                 match check_output(output, plugin, is_whole).await {
@@ -81,8 +81,7 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
                     Err(found) => faults.extend(found),
                 }
             }
-            Some(Err(error)) => faults.push(not_loaded(output, error)),
-            None => {}
+            Err(error) => faults.push(not_loaded(output, error)),
         }
     }
     (checked, faults)

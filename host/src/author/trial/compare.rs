@@ -115,7 +115,7 @@ fn call(expected: &Value, actual: &Value) -> Value {
     let (Value::Object(wanted), Value::Object(happened)) = (expected, actual) else { return actual.clone() };
     // Another call than the one that was expected is shown as it is.
     let same = |name: &&str| wanted.get(*name).is_some() && happened.get(*name).is_some();
-    if !CAPABILITIES.iter().any(|name| same(&name)) {
+    if !CAPABILITIES.iter().any(same) {
         return actual.clone();
     }
     map(wanted, happened, |key, wanted, actual| match (key, wanted, actual) {
@@ -237,7 +237,8 @@ fn general(wanted: &Value, actual: &Value) -> Value {
         (Value::Array(wanted), Value::Array(actual)) => list(wanted, actual, general),
         (Value::String(pattern), Value::String(text)) if fits(pattern, text) => wanted.clone(),
         // A number that is written without quotes is as good as one with them.
-        (Value::Number(_) | Value::Bool(_), Value::String(text)) if wanted.to_string() == *text => wanted.clone(),
+        (Value::Number(number), Value::String(text)) if number.to_string().as_str() == text => wanted.clone(),
+        (Value::Bool(bool), Value::String(text)) if bool.to_string().as_str() == text => wanted.clone(),
         (Value::String(pattern), Value::Number(_) | Value::Bool(_)) if fits(pattern, &actual.to_string()) => {
             wanted.clone()
         }

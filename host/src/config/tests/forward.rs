@@ -13,7 +13,7 @@ fn tls(name: &str) -> String {
 fn forward(lines: &str) -> ForwardConfig {
     let config = parse(&source(&format!("type: forward\n{lines}"))).unwrap();
     let SourceKind::Forward(forward) = config.sources[0].kind.clone() else { panic!("a forward source") };
-    forward
+    *forward
 }
 
 fn fault(lines: &str) -> String {

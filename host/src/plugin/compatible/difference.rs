@@ -13,6 +13,9 @@ use crate::capability::one_line;
 /// No honest type is nested deeper.
 const DEEPEST: usize = 40;
 
+/// What a part is (a field, a case), and how the place of one is written.
+type Naming<'a> = (&'a str, &'a dyn Fn(&str, &str) -> String);
+
 /// Compares functions of a component with those of this host, and collects what differs.
 #[derive(Debug)]
 pub(super) struct Comparison<'a> {
@@ -195,7 +198,7 @@ impl<'a> Comparison<'a> {
     fn parts(
         &mut self,
         place: &str,
-        (what, inside): (&str, &dyn Fn(&str, &str) -> String),
+        (what, inside): Naming<'_>,
         found: &[(String, Option<Type>)],
         own: &[(String, Option<Type>)],
         depth: usize,

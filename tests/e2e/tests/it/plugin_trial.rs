@@ -104,7 +104,7 @@ fn one_run_delivers_to_the_real_destination_and_tells_what_was_asked() {
     let (code, told, _) = run();
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("answer: \"412\"") && s3.object("logs", "once/1").is_some(), "{told}");
-    s3.faults().add(Rule::on(Operation::PutObject, Fault::Error("SlowDown".into())));
+    s3.faults().add(Rule::on(Operation::PutObject, Fault::Error("SlowDown")));
     let (code, told, said) = run();
     assert_eq!((code, said.as_str()), (Some(1), "wharf: not everything was delivered\n"), "{told}");
     assert!(

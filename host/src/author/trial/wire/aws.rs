@@ -37,7 +37,7 @@ impl AwsWire {
     }
 
     async fn carry(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let request = whole(request).await.map_err(|cause| ConnectorError::user(cause.into()))?;
+        let request = whole(request).await.map_err(ConnectorError::user)?;
         let (head, body) = request.into_parts();
         let asked = asked::of_aws(&head, &body);
         let answer = self.scripts.aws(asked.capability, &asked.function);

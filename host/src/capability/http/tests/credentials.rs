@@ -23,8 +23,7 @@ async fn seen(kind: impl Fn() -> CredentialKind) -> Seen {
     let (url, seen) = serve(|_| "".into_response()).await;
     let mut output = Setup { credentials: vec![credential("c", &url, kind())], ..Setup::granted(&[&url]) }.start();
     assert_eq!(output.send(naming("c", &url)).await.unwrap().status, 200);
-    let seen = seen.lock().unwrap().remove(0);
-    seen
+    seen.lock().unwrap().remove(0)
 }
 
 /// The second one is the example of RFC 7617, section 2.

@@ -178,7 +178,7 @@ fn nanoseconds_are_kept_in_every_mode() {
     let expected = [(Some(1_441_588_984_000_000_005), "{\"log\":\"a\"}".to_owned())];
     let entry = list(&[time.clone(), record("a")]);
     assert_eq!(events(&list(&[text("t"), time, record("a")])), expected);
-    assert_eq!(events(&list(&[text("t"), list(&[entry.clone()])])), expected);
+    assert_eq!(events(&list(&[text("t"), list(std::slice::from_ref(&entry))])), expected);
     assert_eq!(events(&list(&[text("t"), binary(&entry)])), expected);
 }
 
