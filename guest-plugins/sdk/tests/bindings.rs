@@ -1,5 +1,7 @@
 //! The bindings in `src/bindings/generated.rs` are those of the WIT files.
 
+#![expect(clippy::unwrap_used, reason = "a test: a panic is a failed assertion")]
+
 use std::path::Path;
 
 use wit_bindgen_core::wit_parser::Resolve;
