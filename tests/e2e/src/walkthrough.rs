@@ -49,6 +49,10 @@ pub fn follow(page: &Path, folder: &Path, programs: &Path) -> anyhow::Result<()>
         };
         let failed = printed.path().join(format!("{number}.failed"));
         ensure!(!failed.exists(), "{}:{line}: `{command}` failed and said:\n{output}", page.display());
+        // What a job in the background prints at its end is seen by nobody at a desk.
+        if expected.is_empty() && command.ends_with('&') {
+            continue;
+        }
         let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
         if !agree(expected, &lines) {
             bail!(

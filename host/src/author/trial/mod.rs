@@ -25,19 +25,8 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-
 pub use compare::Difference;
 pub use export::{Export, ExportError, export};
 pub use once::{Grant, Once, OnceError, Ran, is_json, once};
 pub use project::{Project, ProjectError};
 pub use suite::{BatchUsage, Options, Outcome, Suite, SuiteError, TestResult, Unlike};
-
-/// Where compiled components are kept at the desk, so that the second run of a suite starts at once: the user's own cache. None where there
-/// is no such place.
-#[must_use]
-pub fn desk_cache() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("wharf").join("plugins"))
-}

@@ -6,8 +6,9 @@ use std::time::SystemTime;
 use crate::plugin::{PluginSource, builtin};
 
 /// What a project is built from is not in these.
-const NOT_SOURCES: [&str; 9] =
-    ["dist", "target", "tests", "node_modules", "__pycache__", "build", "bindings", "dev", "wharf.yaml"];
+const NOT_SOURCES: [&str; 7] = ["dist", "target", "tests", "node_modules", "__pycache__", "build", "bindings"];
+/// What it is built from ends so, or lies in `src`: whatever else is there (a log, a data file) makes no component old.
+const SOURCES: [&str; 11] = ["rs", "toml", "lock", "wit", "c", "h", "js", "mjs", "cjs", "ts", "py"];
 /// A project has no more files than this that would have to be looked at.
 const MOST_FILES: usize = 20_000;
 
@@ -98,7 +99,7 @@ fn built(folder: &Path) -> Result<PathBuf, ProjectError> {
         }
     };
     let modified = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let newest = newest(folder, &mut 0);
+    let newest = newest(folder, false, &mut 0);
     if let (Some(built), Some((source, changed))) = (modified(&component), newest)
         && changed > built
     {
@@ -111,19 +112,24 @@ fn built(folder: &Path) -> Result<PathBuf, ProjectError> {
     Ok(component)
 }
 
-/// The source that was changed last.
-fn newest(folder: &Path, seen: &mut usize) -> Option<(PathBuf, SystemTime)> {
+fn is_built_from(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| SOURCES.contains(&extension)) || file.ends_with("package.json")
+}
+
+/// The source that was changed last. `is_source`: everything in the folder is.
+fn newest(folder: &Path, is_source: bool, seen: &mut usize) -> Option<(PathBuf, SystemTime)> {
     let mut last: Option<(PathBuf, SystemTime)> = None;
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
         *seen += 1;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if *seen > MOST_FILES || name.starts_with('.') || NOT_SOURCES.contains(&&*name) || name.ends_with(".md") {
+        if *seen > MOST_FILES || name.starts_with('.') || NOT_SOURCES.contains(&&*name) {
             continue;
         }
         let found = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => newest(&entry.path(), seen),
-            Ok(kind) if kind.is_file() => {
+            Ok(kind) if kind.is_dir() => newest(&entry.path(), is_source || name == "src", seen),
+            Ok(kind) if kind.is_file() && (is_source || is_built_from(&entry.path())) => {
                 entry.metadata().and_then(|meta| meta.modified()).ok().map(|time| (entry.path(), time))
             }
             _ => None,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tempfile::TempDir;
-use tokio::sync::{Mutex, Semaphore};
-use tokio::task::JoinSet;
+use tokio::sync::Mutex;
 
 use super::case::{Case, Limits};
 use super::compare::{Difference, with_expected, with_golden};
@@ -167,18 +167,14 @@ impl Suite {
 
     /// Runs all, and tells each as soon as it has ended. Gives them in the order of their names.
     pub async fn run(&self, mut tell: impl FnMut(&TestResult)) -> Vec<TestResult> {
-        let slots = Arc::new(Semaphore::new(self.options.jobs.max(1)));
-        let mut running = JoinSet::new();
-        for path in &self.files {
-            let (path, update) = (path.clone(), self.options.update);
-            let (slots, engines) = (Arc::clone(&slots), Arc::clone(&self.engines));
-            running.spawn(async move {
-                let _slot = slots.acquire_owned().await;
-                one(&path, update, &engines).await
-            });
-        }
+        let tests = futures_util::stream::iter(&self.files).map(|path| {
+            let (path, update, engines) = (path.clone(), self.options.update, Arc::clone(&self.engines));
+            tokio::spawn(async move { one(&path, update, &engines).await })
+        });
+        // Several at a time, and told in their order, whichever is done first.
+        let mut ended = std::pin::pin!(tests.buffered(self.options.jobs.max(1)));
         let mut results = vec![];
-        while let Some(ended) = running.join_next().await {
+        while let Some(ended) = ended.next().await {
             let result = ended.unwrap_or_else(|error| TestResult {
                 name: "?".into(),
                 description: None,
@@ -188,7 +184,6 @@ impl Suite {
             tell(&result);
             results.push(result);
         }
-        results.sort_by(|a, b| a.name.cmp(&b.name));
         results
     }
 }

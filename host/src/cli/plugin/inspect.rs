@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let inspection = runtime.block_on(async {
         let host = PluginHost::new(HostOptions {
-            cache_dir: None,
+            cache_dir: crate::author::desk_cache(),
             max_memory_bytes: limits.max_memory_bytes,
             cpu_per_call: limits.cpu_per_call,
             deliver_timeout: Duration::from_secs(60),

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::{Ended, print};
-use crate::author::trial::{Grant, Once, OnceError, desk_cache, is_json, once};
+use crate::author::desk_cache;
+use crate::author::trial::{Grant, Once, OnceError, is_json, once};
 use crate::config::AwsConfig;
 use crate::plugin::{PluginSource, builtin};
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::{Ended, counted, print};
-use crate::author::trial::{BatchUsage, Options, Outcome, Project, Suite, TestResult, desk_cache};
+use crate::author::desk_cache;
+use crate::author::trial::{BatchUsage, Options, Outcome, Project, Suite, TestResult};
 use crate::cli::table::table;
 use crate::config::units::{format_duration, format_size};
 

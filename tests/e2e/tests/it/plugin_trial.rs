@@ -76,10 +76,16 @@ fn a_component_that_is_missing_or_older_than_its_sources_is_to_be_built() {
     assert!(code == Some(1) && said.contains(&format!("build it with `wharf plugin build {root}`")), "{said}");
     write(folder.path(), "dist/it.wasm", "");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
-    write(folder.path(), "src/lib.rs", "");
-    std::fs::File::open(folder.path().join("src/lib.rs")).unwrap().set_modified(later).unwrap();
-    let (code, _, said) = ended(plugin(&["test", root]));
-    assert!(code == Some(1) && said.contains("it.wasm is older than") && said.contains("src/lib.rs"), "{said}");
+    let changed = |file: &str| {
+        write(folder.path(), file, "");
+        std::fs::File::open(folder.path().join(file)).unwrap().set_modified(later).unwrap();
+        ended(plugin(&["test", root])).2
+    };
+    // What is no source makes nothing old: here the empty component is what is wrong.
+    let said = changed("received.jsonl");
+    assert!(!said.contains("older") && said.contains("it is empty"), "{said}");
+    let said = changed("src/words.txt");
+    assert!(said.contains("it.wasm is older than") && said.contains("src/words.txt"), "{said}");
 }
 
 #[test]
