@@ -11,6 +11,7 @@ pub(crate) mod bindings;
 pub(crate) mod body;
 mod bucket;
 mod caller;
+mod causes;
 mod clock;
 pub(crate) mod cloudwatch_logs;
 mod encoding;

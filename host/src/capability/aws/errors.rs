@@ -1,7 +1,6 @@
 //! What the SDK reports, as WIT's `call-error`: did the service answer, was there no answer, or were there no credentials.
 
 use std::error::Error as StdError;
-use std::fmt::Write as _;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -9,6 +8,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::http::Headers;
 
 use crate::capability::bindings::types::{CallError as Error, HostError, ServiceError};
+use crate::capability::causes;
 use crate::capability::escape::cut;
 
 /// Longest text that goes to the guest, bytes.
@@ -70,31 +70,12 @@ fn is_refusal(status: u16) -> bool {
 }
 
 fn caused_by_credentials(error: &(dyn StdError + 'static)) -> bool {
-    causes(error).any(|cause| cause.is::<CredentialsError>())
+    causes::causes(error).any(|cause| cause.is::<CredentialsError>())
 }
 
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        next = error.source();
-        Some(error)
-    })
-}
-
-/// An error with its causes. The SDK's own text says little ("dispatch failure"); its causes say it all.
+/// An error with its causes.
 fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut told = String::new();
-    for cause in causes(error) {
-        let text = cause.to_string();
-        // Many wrappers repeat what they wrap.
-        if !told.contains(&text) {
-            let separator = if told.is_empty() { "" } else { ": " };
-            // Writing into a String cannot fail.
-            let _ = write!(told, "{separator}{text}");
-        }
-    }
-    text(&told)
+    text(&causes::chain(error))
 }
 
 fn text(text: &str) -> String {

@@ -3,8 +3,6 @@
 //! Connections are pooled for the process, for each distinct set of settings. Allowed addresses are such a setting: a connection that one output may open
 //! to an address must never serve another one that may not.
 
-use std::error::Error as StdError;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -21,6 +19,7 @@ use super::resolver::{AddressRefused, Lookup, OfTheSystem, Vetted};
 use super::wire::{Incoming, Outgoing, Wire};
 use crate::capability::bindings::http::Error;
 use crate::capability::bindings::types::HostError;
+use crate::capability::causes::{causes, chain};
 use crate::capability::escape::one_line;
 use crate::config::{HttpConfig, Secret};
 
@@ -236,29 +235,7 @@ fn sort(to: &str, error: reqwest::Error) -> Error {
             "{host} has the address {address}, which is {kind}: if it may be reached, grant it with {{ to: \"{to}\", addresses: [\"{address}\"] }}"
         )));
     }
-    Error::Connection(format!("{to}: {}", chain(&error)))
-}
-
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        next = error.source();
-        Some(error)
-    })
-}
-
-/// An error with its causes, of which many repeat what they wrap.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut told = String::new();
-    for cause in causes(error) {
-        let text = cause.to_string();
-        if !told.contains(&text) {
-            // Writing into a String cannot fail.
-            let _ = write!(told, "{}{text}", if told.is_empty() { "" } else { ": " });
-        }
-    }
-    one_line(&told, TEXT_BYTES)
+    Error::Connection(format!("{to}: {}", one_line(&chain(&error), TEXT_BYTES)))
 }
 
 #[cfg(test)]
