@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Append the records that were taken to this file, one a line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print the records, too
+    /// Print headers and records, too
     #[arg(long)]
     show: bool,
     /// Listen where other machines can reach it

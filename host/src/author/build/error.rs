@@ -81,6 +81,14 @@ pub enum BuildError {
         /// Why not, and what to do.
         cause: String,
     },
+    /// A component that is no output.
+    #[error("{name} was built, and is no output: it exports no wharf:output/output. {}", .language.exporting())]
+    NoOutput {
+        /// The component's name.
+        name: String,
+        /// The project's language.
+        language: Language,
+    },
     /// A file could not be written.
     #[error("writing {}: {cause}", .path.display())]
     Write {

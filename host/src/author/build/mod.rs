@@ -61,6 +61,24 @@ impl Language {
         }
     }
 
+    /// How a project says which of its types is the output.
+    fn exporting(self) -> &'static str {
+        match self {
+            Self::Rust => {
+                "Write `wharf_plugin::export!(TheType);` once, at the end of src/lib.rs, for the type that implements `Output`"
+            }
+            Self::C => {
+                "Define the functions that wharf_plugin.h declares, as plugin.c of `wharf plugin new NAME --lang c` does"
+            }
+            Self::JavaScript => {
+                "Export what `defineOutput` gives as `output`, as plugin.js of `wharf plugin new NAME --lang js` does"
+            }
+            Self::Python => {
+                "Decorate the class with `@wharf.output`, as plugin.py of `wharf plugin new NAME --lang python` does"
+            }
+        }
+    }
+
     /// The file in a project's folder that tells its language.
     #[must_use]
     pub fn mark(self) -> &'static str {
@@ -145,10 +163,23 @@ pub fn build(folder: &Path, options: &Options, report: &mut dyn FnMut(&str)) -> 
         Language::Python => python::component(&folder, options, report),
         Language::C => c::component(&folder, options, report),
     }?;
+    if !exports_an_output(&made.bytes) {
+        return Err(BuildError::NoOutput { name: made.name, language });
+    }
     let component = folder.join("dist").join(format!("{}.wasm", made.name));
     // Anew even where it is the same: `wharf plugin test` asks whether it is younger than what it is made of.
     put(&component, &made.bytes)?;
     Ok(Built { component, bytes: made.bytes.len() as u64, language, by: made.by })
+}
+
+/// Whether a component exports what an output exports, of whichever version.
+fn exports_an_output(component: &[u8]) -> bool {
+    wasmparser::Parser::new(0).parse_all(component).any(|payload| match payload {
+        Ok(wasmparser::Payload::ComponentExportSection(exports)) => {
+            exports.into_iter().flatten().any(|export| export.name.name.starts_with("wharf:output/output@"))
+        }
+        _ => false,
+    })
 }
 
 /// Writes a file that is made at each build. One that would not change keeps its time, so that tools that look at it do nothing.
@@ -225,6 +256,15 @@ mod tests {
         fs::write(folder.path().join("package.json"), "").unwrap();
         let text = detect(folder.path()).unwrap_err().to_string();
         assert!(text.contains("Cargo.toml and package.json") && text.contains("--lang"), "{text}");
+    }
+
+    /// The second is the preamble of a component and nothing more.
+    #[test]
+    fn what_exports_no_output_is_told_from_what_does() {
+        assert!(exports_an_output(crate::plugin::builtin::component("s3").unwrap()));
+        assert!(!exports_an_output(b"\0asm\x0d\0\x01\0"));
+        let refused = BuildError::NoOutput { name: "tally".into(), language: Language::Rust }.to_string();
+        assert!(refused.contains("tally was built, and is no output") && refused.contains("wharf_plugin::export!"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 
@@ -116,9 +116,25 @@ async fn take(
     // The reader of our output may have gone; the destination stays one.
     let _ = print(&format!("{method} {uri}  {} -> {}\n", answered.told, answered.response.status().as_u16()));
     if inner.rules.show {
-        let _ = print(&answered.shown);
+        let _ = print(&(shown(&headers) + &answered.shown));
     }
     answered.response
+}
+
+/// Headers, but those that every request has. What may be a secret is there with its length alone.
+fn shown(headers: &HeaderMap) -> String {
+    let usual = [header::HOST, header::CONTENT_LENGTH, header::ACCEPT, header::ACCEPT_ENCODING, header::USER_AGENT];
+    let one = |(name, value): (&HeaderName, &HeaderValue)| {
+        let is_secret = ["authorization", "cookie", "key", "secret", "token", "signature"]
+            .iter()
+            .any(|word| name.as_str().contains(word) && name.as_str() != "idempotency-key");
+        let value = match is_secret {
+            true => format!("({} bytes)", value.len()),
+            false => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        };
+        format!("  {name}: {value}\n")
+    };
+    headers.iter().filter(|(name, _)| !usual.contains(name)).map(one).collect()
 }
 
 struct Answered {
@@ -236,6 +252,17 @@ mod tests {
         assert_eq!(post(&destination, "{}", &[]).await, (200, None, "{}".into()));
         assert_eq!(post(&destination, "{}\n{}", &[]).await.0, 200);
         assert_eq!(destination.totals(), Totals { requests: 4, taken: 3, rejected: 0 });
+    }
+
+    #[test]
+    fn headers_are_shown_and_secrets_are_not() {
+        let headers = HeaderMap::from_iter(
+            [("host", "h"), ("idempotency-key", "k1"), ("x-api-key", "hush"), ("authorization", "Bearer hush")]
+                .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())),
+        );
+        let text = shown(&headers);
+        let lines: std::collections::BTreeSet<&str> = text.lines().collect();
+        assert_eq!(lines, ["  authorization: (11 bytes)", "  idempotency-key: k1", "  x-api-key: (4 bytes)"].into());
     }
 
     #[tokio::test]
