@@ -142,7 +142,7 @@ outputs:
         assert!(line.is_some_and(|line| line.contains(&format!("environment variable {variable}"))), "{place}: {said}");
     }
     assert!(said.contains("outputs.c.config.tags.aws:a: names of tags that begin with `aws:` are AWS's own"), "{said}");
-    assert!(said.contains("there is no built-in plugin of this name"), "{said}");
+    assert!(said.contains("there is none of this name"), "{said}");
 }
 
 /// The other way round: with each fault mended the same file is fine.
