@@ -119,6 +119,18 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// The host takes no more of a plugin's own bytes in one call; of far more it does not even look at the call, and ends the worker.
+const OWN_BYTES: usize = 8 << 20;
+
+fn own(bytes: usize) -> Result<(), HostError> {
+    if bytes <= OWN_BYTES {
+        return Ok(());
+    }
+    Err(HostError::Limit(format!(
+        "a plugin hands over at most {OWN_BYTES} bytes of its own in one call, and these are {bytes}: send them in parts, or let the host encode the records"
+    )))
+}
+
 /// Bytes that stay in the host, for calls to send.
 #[derive(Debug)]
 pub struct Body(wit::Body);
@@ -130,11 +142,12 @@ impl Body {
     pub(crate) fn wit(&self) -> &wit::Body {
         &self.0
     }
-    /// Bytes of the plugin's own.
+    /// Bytes of the plugin's own, at most 8 MiB.
     ///
     /// # Errors
-    /// [`HostError::Limit`] where the worker's bodies would hold too much; drop those that are done. So in all functions here.
+    /// [`HostError::Limit`] where there are more, or the worker's bodies would hold too much; drop those that are done. So in all functions here.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HostError> {
+        own(bytes.len())?;
         Ok(Self(wit::Body::from_bytes(bytes)?))
     }
     /// These bytes with others before and behind them: an envelope around an encoded batch.
@@ -142,6 +155,7 @@ impl Body {
     /// # Errors
     /// See [`from_bytes`](Self::from_bytes).
     pub fn wrap(&self, before: impl AsRef<[u8]>, after: impl AsRef<[u8]>) -> Result<Self, HostError> {
+        own(before.as_ref().len() + after.as_ref().len())?;
         Ok(Self(self.0.wrap(before.as_ref(), after.as_ref())?))
     }
     /// These bytes compressed, natively in the host: `gzip` or `zstd`, with the compressor's level or the host's default.

@@ -95,7 +95,9 @@ pub use {schemars, serde, serde_json};
 
 /// What nearly every plugin needs: `use wharf_plugin::prelude::*;`.
 pub mod prelude {
-    pub use crate::{Batch, Context, Encoding, Failure, FailureKind, Faults, OrFailure, OrFault, Output, Plan, Record, Report};
+    pub use crate::{
+        Batch, Context, Encoding, Failure, FailureKind, Faults, OrFailure, OrFault, Output, Plan, Record, Report,
+    };
     pub use crate::{debug, error, info, trace, warn};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

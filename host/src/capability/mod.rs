@@ -30,6 +30,7 @@ pub(crate) use aws::check_environment;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
+pub(crate) use records::OWN_BODY_BYTES;
 pub use services::Services;
 pub(crate) use watch::{Usage, Watch};
 

@@ -18,6 +18,8 @@ use crate::state::BatchId;
 
 /// Records that one `times`, `sizes` or `kinds` may give. The list is 32 MiB at most, half of what a guest's memory holds by default.
 const MAX_LISTED: u32 = 4 << 20;
+/// Most bytes of its own that a guest may make a body of, or put around one, in one call.
+pub(crate) const OWN_BODY_BYTES: usize = 8 << 20;
 /// Smallest and largest piece of an encoder.
 const PIECE_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(64 << 20);
 
@@ -188,7 +190,7 @@ impl records::HostEncoder for Caller {
 
 impl records::HostBody for Caller {
     async fn from_bytes(&mut self, bytes: Vec<u8>) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
-        let charge = self.bodies.reserve(bytes.len() as u64);
+        let charge = own_bytes(bytes.len()).and_then(|()| self.bodies.reserve(bytes.len() as u64));
         Ok(charge.and_then(|charge| self.hand_out(Body::new(bytes.into(), charge))))
     }
 
@@ -219,6 +221,9 @@ impl records::HostBody for Caller {
         before: Vec<u8>,
         after: Vec<u8>,
     ) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
+        if let Err(error) = own_bytes(before.len() + after.len()) {
+            return Ok(Err(error));
+        }
         let bytes = self.table.get(&body)?.bytes.clone();
         let parts = [Bytes::from(before), bytes, Bytes::from(after)];
         let charge = match self.bodies.reserve(parts.iter().map(|part| part.len() as u64).sum()) {
@@ -266,6 +271,16 @@ impl Caller {
     }
 }
 
+/// Whether a guest may hand over so many bytes of its own in one call.
+fn own_bytes(bytes: usize) -> Result<(), HostError> {
+    if bytes <= OWN_BODY_BYTES {
+        return Ok(());
+    }
+    Err(HostError::Limit(format!(
+        "a plugin hands over at most {OWN_BODY_BYTES} bytes of its own in one call, and these are {bytes}: send them in parts, or let the host encode the records"
+    )))
+}
+
 /// Says so, where `count` of `all` from `first` are more than one call may list.
 pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<String> {
     let listed = count.min(all.saturating_sub(first));
@@ -277,4 +292,16 @@ pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<String
 /// The host tries the batch again without a chunk that is gone for good, so this is worth another attempt.
 pub(super) fn unreadable(error: &ReadError) -> HostError {
     HostError::Unavailable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guests_own_bytes_are_bounded_with_the_numbers_and_what_to_do() {
+        assert_eq!(own_bytes(8 << 20), Ok(()));
+        let Err(HostError::Limit(told)) = own_bytes((8 << 20) + 1) else { panic!("it is taken") };
+        assert!(told.contains("8388608") && told.contains("8388609") && told.contains("in parts"), "{told}");
+    }
 }

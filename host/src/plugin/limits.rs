@@ -6,9 +6,9 @@ use wasmtime::{Error, ResourceLimiter, Result};
 pub(super) const TABLE_ELEMENTS: usize = 20_000;
 /// Handles of host objects that a guest may hold, its own bookkeeping of borrows included.
 pub(super) const HANDLES: usize = 1024;
-/// Bytes that the host copies out of a guest in one call or one answer. The largest honest ones are a report that rejects every
-/// record of a batch with a short reason, and a list of a million record numbers; each fits into half of this.
-pub(super) const LIFTED_BYTES: usize = 8 << 20;
+/// Bytes that the host copies out of a guest in one call or one answer. The largest honest one is a body of the guest's own
+/// ([`OWN_BODY_BYTES`](crate::capability::OWN_BODY_BYTES)); what goes past that is told so, and what goes past this ends the guest.
+pub(super) const LIFTED_BYTES: usize = 2 * crate::capability::OWN_BODY_BYTES;
 /// Core instances, tables and memories of a store: one component, with its language's adapters. The component itself counts as well.
 const INSTANCES: usize = super::engine::CORE_INSTANCES as usize + 1;
 const TABLES: usize = 16;
