@@ -214,9 +214,13 @@ fn components_are_found_beside_the_configuration_and_by_name_and_only_the_pinned
         );
         assert!(shown.contains(&format!("write sha256: {digest}")), "{shown}");
     }
-    let ended = wharf(&["validate", "-c", &with("plugin: ./own.wasm")]);
-    let shown = text(&ended.stderr);
-    assert!(shown.contains("help: a relative path begins at the configuration file's folder"), "{shown}");
+    for (path, help) in [
+        ("./nowhere.wasm", "help: a relative path begins at the configuration file's folder"),
+        ("own.wasm", "help: what lies in plugins.dir is named without .wasm: write plugin: own"),
+    ] {
+        let shown = text(&wharf(&["validate", "-c", &with(&format!("plugin: {path}"))]).stderr);
+        assert!(shown.contains(help), "{shown}");
+    }
     let ended = wharf(&["validate", "-c", &with("plugin: owm")]);
     assert!(text(&ended.stderr).contains("help: did you mean \"own\"?"), "{}", text(&ended.stderr));
 }
@@ -231,4 +235,53 @@ fn what_is_no_plugin_is_inspected_as_far_as_it_goes_and_ends_with_1() {
     let shown = text(&ended.stdout);
     assert!(shown.contains("8 bytes") && shown.contains("it is a core WebAssembly module"), "{shown}");
     assert_eq!(wharf(&["plugin", "inspect", "no_such"]).status.code(), Some(1));
+}
+
+/// A Wharf without input takes in what was handed over, cannot deliver it, and says so.
+#[test]
+fn a_replay_is_taken_in_before_a_wharf_whose_input_has_ended_stops_and_dead_letters_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let letters = folder.path().join("data/dead-letters/archive");
+    std::fs::create_dir_all(&letters).unwrap();
+    let batch = "aa".repeat(16);
+    let line = |record: u32| {
+        format!(
+            "{{\"output\":\"archive\",\"batch\":\"{batch}\",\"record\":{record},\"time\":\"2024-05-28T12:00:00.5Z\",\"tag\":\"app\",\
+             \"kind\":\"text\",\"reason\":\"too long\",\"failure\":\"rejected\",\"body\":\"hello\"}}\n"
+        )
+    };
+    std::fs::write(letters.join(format!("{batch}.ndjson")), line(0) + &line(1)).unwrap();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let away = format!(
+        "retry: {{ max_age: 0s }}\n    aws: {{ region: us-east-1, endpoint: \"http://{nobody}\" }}\n    config:"
+    );
+    let file = write(folder.path(), &GOOD.replace("config:", &away));
+    let replayed = wharf(&["dead-letter", "replay", "-c", &file, "--all"]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed.stderr));
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wharf"));
+    command.args(["run", "-c", &file]).stdin(std::process::Stdio::null()).env_remove("WHARF_LOG");
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    let ended = command.output().unwrap();
+    let told = text(&ended.stdout) + &text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{told}");
+    let end = "stopped; nothing is left to deliver; 2 records became dead letters in this run (wharf dead-letter list)";
+    assert!(told.contains(end), "{told}");
+    let listed = text(&wharf(&["dead-letter", "list", "-c", &file, "--json"]).stdout);
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    assert!(listed.contains("\"state\":\"dead\"") && !listed.contains(&batch), "{listed}");
+}
+
+#[test]
+fn dead_letters_are_listed_and_replayed_without_the_variables_of_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let secret =
+        "credentials: { key: { type: bearer, token: \"${WHARF_TEST_NOT_SET}\", to: [\"https://a.example\"] } }\n";
+    let file = write(folder.path(), &format!("{secret}{GOOD}"));
+    for arguments in [&["list"][..], &["show"], &["replay", "--output", "archive"], &["purge", "--all"]] {
+        let ended = wharf(&[&["dead-letter"], arguments, &["-c", file.as_str()]].concat());
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {}", text(&ended.stderr));
+    }
+    assert_eq!(wharf(&["run", "-c", &file]).status.code(), Some(78));
 }

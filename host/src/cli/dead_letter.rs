@@ -8,7 +8,7 @@ use serde_json::json;
 use super::table::table;
 use super::{Ended, counted, print};
 use crate::author::trial::{Export, ExportError, export};
-use crate::config::Config;
+use crate::config::LettersPlace;
 use crate::config::units::format_size;
 use crate::dead_letter::{DeadLetters, Filter, Kept, LetterFile, StoredLetter};
 
@@ -158,9 +158,8 @@ fn open(place: Place) -> Result<(DeadLetters, Option<Vec<String>>), Ended> {
     let (data_dir, configured) = match (place.data_dir, place.config) {
         (Some(data_dir), _) => (data_dir, None),
         (None, Some(file)) => {
-            let config = Config::load(&file).map_err(Ended::Config)?;
-            let names = config.outputs.iter().map(|output| output.name.to_string()).collect();
-            (config.data_dir, Some(names))
+            let place = LettersPlace::load(&file).map_err(Ended::Config)?;
+            (place.data_dir, Some(place.outputs))
         }
         (None, None) => return Err(Ended::Failed("give -c FILE or --data-dir DIR".into())),
     };

@@ -54,15 +54,42 @@ fn proxy(section: &mut Section<'_>) -> Option<Secret> {
     Some(Secret::new(text))
 }
 
-/// Every credential that could be read.
-pub(crate) fn credentials(top: &mut Section<'_>) -> Vec<Credential> {
-    let Some(section) = top.section("credentials") else { return vec![] };
-    let mut all = vec![];
+/// What is written under `credentials`.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    /// Those that could be read.
+    pub whole: Vec<Credential>,
+    /// Names of the others, whose faults are reported.
+    pub faulty: Vec<String>,
+    /// There may be more: the block itself, or what it is merged with, could not be read.
+    pub is_open: bool,
+}
+
+impl Credentials {
+    fn names(&self) -> Vec<&str> {
+        let whole = self.whole.iter().map(|credential| &*credential.name);
+        whole.chain(self.faulty.iter().map(String::as_str)).collect()
+    }
+}
+
+/// Every credential that is written.
+pub(crate) fn credentials(top: &mut Section<'_>) -> Credentials {
+    let mut all = Credentials::default();
+    let Some(section) = top.section("credentials") else {
+        all.is_open = top.is_open() || top.is_written("credentials");
+        return all;
+    };
+    all.is_open = section.is_open();
     for entry in section.entries() {
         super::sources::name(&section, &entry.key, entry.key_at, "credential");
         let path = section.path_of(&entry.key);
         if let Some(one) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
-            all.extend(credential(one, &entry.key));
+            match credential(one, &entry.key) {
+                Some(credential) => all.whole.push(credential),
+                None => all.faulty.push(entry.key.clone()),
+            }
+        } else {
+            all.faulty.push(entry.key.clone());
         }
     }
     all
@@ -240,7 +267,7 @@ fn net(text: &str) -> Option<IpNet> {
 }
 
 /// The credentials that an output may name: a list of names, or one alone.
-pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &[Credential]) -> Vec<GrantedCredential> {
+pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &Credentials) -> Vec<GrantedCredential> {
     let Some(names) = section.texts("credentials") else { return vec![] };
     let Some(Entry { value: node, .. }) = section.entry("credentials") else { return vec![] };
     let nodes: &[Node] = match &node.value {
@@ -249,14 +276,15 @@ pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &[Credential
     };
     let path = section.path_of("credentials");
     let one = |(n, (name, node)): (usize, (&String, &Node))| {
-        let found = known.iter().find(|credential| *credential.name == **name);
-        if found.is_none() {
+        let found = known.whole.iter().find(|credential| *credential.name == **name);
+        // One that is written but faulty has been told of.
+        if found.is_none() && !known.faulty.contains(name) && !known.is_open {
             let message = match &node.value {
                 Value::Scalar(scalar) if !scalar.hidden.is_empty() => {
                     format!("there is no credential of the name that {} holds", scalar.hidden.named())
                 }
                 _ => {
-                    let all: Vec<&str> = known.iter().map(|credential| &*credential.name).collect();
+                    let all = known.names();
                     let guess = nearest(name, &all).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
                     format!("there is no credential {name:?}{guess}")
                 }

@@ -1,10 +1,11 @@
 //! From a file, or its text, to a [`Config`], or to a [`Draft`] of one where it has faults.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::fault::{Fault, Faults, Place, Sink};
 use super::model::Config;
+use super::node::{MERGE, Node, Value};
 use super::{top, yaml};
 
 /// No configuration is larger; what is, is something else.
@@ -31,19 +32,24 @@ impl Draft {
     /// Reads and checks a configuration's text. `path` names it in faults; `env` gives the value of a variable.
     #[must_use]
     pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Self {
+        Self::with_tree(text, path, env).0
+    }
+
+    /// The same, and the tree that it was read from.
+    fn with_tree(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> (Self, Option<Node>) {
         let sink = Sink::new(&path.display().to_string());
         let start = Place { line: 1, column: 1 };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() as u64 > LARGEST {
             sink.add(start, "", "is larger than 4 MiB, so it is no configuration");
-            return Self { config: None, faults: sink.into_vec() };
+            return (Self { config: None, faults: sink.into_vec() }, None);
         }
         let root = yaml::read(text, &sink, env).filter(|root| !root.is_empty());
         let config = root.as_ref().and_then(|root| top::read(root, path.parent().unwrap_or(Path::new("")), &sink));
         if config.is_none() && sink.len() == 0 {
             sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
         }
-        Self { config, faults: sink.into_vec() }
+        (Self { config, faults: sink.into_vec() }, root)
     }
 
     /// What could be read. It may be used only for further checks: where there is a fault it says less than the file.
@@ -87,6 +93,58 @@ impl Config {
     /// Every fault at once.
     pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Faults> {
         Draft::parse(text, path, env).finish()
+    }
+}
+
+/// Where a configuration's dead letters are, and which outputs it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LettersPlace {
+    /// The data directory.
+    pub data_dir: PathBuf,
+    /// Names of the outputs.
+    pub outputs: Vec<String>,
+}
+
+impl LettersPlace {
+    /// Reads it of a file. Only what it needs has to be right: a variable that holds a secret need not be set, nor has an output to be whole.
+    ///
+    /// # Errors
+    /// The faults of `data_dir` and of the file as a whole, such as a key that nobody knows at its top level: it may be the one that was meant.
+    pub fn load(path: &Path) -> Result<Self, Faults> {
+        Self::parse(&text_of(path).map_err(Faults::one)?, path, &|name| std::env::var(name).ok())
+    }
+
+    /// The same of a configuration's text. `path` names it in faults; `env` gives the value of a variable.
+    ///
+    /// # Errors
+    /// See [`load`](Self::load).
+    pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Faults> {
+        let (draft, root) = Draft::with_tree(text, path, env);
+        let top = root.as_ref().map_or(&[][..], |root| entries(root));
+        // What is faulty there was told of elsewhere, perhaps at an anchor.
+        let is_known = !top
+            .iter()
+            .any(|entry| entry.key == MERGE || (entry.key == "data_dir" && matches!(entry.value.value, Value::Faulty)));
+        let faults = draft.faults.into_iter().filter(|f| !is_known || f.path.is_empty() || f.is_in("data_dir"));
+        match (Faults::of(faults.collect()), draft.config) {
+            (None, Some(config)) => {
+                let outputs = top.iter().find(|entry| entry.key == "outputs");
+                let names = outputs.map_or(&[][..], |outputs| entries(&outputs.value)).iter();
+                let names = names.map(|entry| entry.key.clone()).filter(|name| name != MERGE);
+                Ok(Self { data_dir: config.data_dir, outputs: names.collect() })
+            }
+            (Some(faults), _) => Err(faults),
+            // Reading gives up only with a fault.
+            (None, None) => Err(Faults::one(Fault::of_file("", "could not be read".into(), None))),
+        }
+    }
+}
+
+/// The keys of a map; none of what is no map.
+fn entries(node: &Node) -> &[super::node::Entry] {
+    match &node.value {
+        Value::Map(entries) => entries,
+        _ => &[],
     }
 }
 

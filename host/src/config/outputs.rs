@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::aws::Aws;
 use super::hidden::Hidden;
+use super::http::Credentials;
 use super::json;
 use super::model::{
-    AwsConfig, BatchConfig, Credential, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
 };
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
@@ -54,7 +55,7 @@ pub(crate) struct Components<'a> {
 pub(crate) fn read(
     top: &mut Section<'_>,
     aws: &Aws,
-    credentials: &[Credential],
+    credentials: &Credentials,
     components: Components<'_>,
 ) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
@@ -81,7 +82,7 @@ fn one(
     mut section: Section<'_>,
     name: &str,
     defaults: &Aws,
-    credentials: &[Credential],
+    credentials: &Credentials,
     components: Components<'_>,
 ) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
@@ -225,7 +226,7 @@ pub(crate) fn retry(mut section: Section<'_>) -> RetryConfig {
     retry
 }
 
-pub(crate) fn grants(mut section: Section<'_>, known: &[Credential]) -> GrantsConfig {
+pub(crate) fn grants(mut section: Section<'_>, known: &Credentials) -> GrantsConfig {
     let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
     let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
     let http = super::http::granted(&mut section);

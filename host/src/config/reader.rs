@@ -62,6 +62,11 @@ impl<'a> Section<'a> {
         self.entries.is_empty() && !self.incomplete
     }
 
+    /// Whether it may have more keys than can be seen: something could not be merged into it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.incomplete
+    }
+
     /// `section.key`.
     pub(crate) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }

@@ -58,7 +58,7 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
         admin,
         plugins,
         http,
-        credentials,
+        credentials: credentials.whole,
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::files::check_letters;
 use super::{DeadLetterError, DeadLetters, LetterFile, Letters, REPLAY_SOURCE, StoredLetter};
@@ -38,14 +38,16 @@ pub trait Target: Send + Sync {
     fn forget(&self, keys: Vec<String>) -> impl Future<Output = ()> + Send;
 }
 
-/// Watches for files and takes them in until `shutdown`.
-pub async fn run(letters: DeadLetters, target: impl Target, shutdown: CancellationToken) {
+/// Watches for files and takes them in until `shutdown`. `at_start` is dropped when those that were there at the start are taken in, but for
+/// those that have to wait for somebody: their output is not there, a line of them is damaged, the disk does not take them.
+pub async fn run(letters: DeadLetters, target: impl Target, shutdown: CancellationToken, at_start: DropGuard) {
     let mut replay = Replay { letters, taken: taken_at_start(&target), held: HashMap::new() };
+    let mut at_start = Some(at_start);
     loop {
         let round = shutdown.run_until_cancelled(replay.round(&target, &shutdown));
         match round.await {
             None | Some(Err(Ended)) => return,
-            Some(Ok(())) => {}
+            Some(Ok(())) => drop(at_start.take()),
         }
         if shutdown.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_none() {
             return;

@@ -4,6 +4,7 @@
 //! in the queue; the next start delivers it again, and finds its own object there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
@@ -29,6 +30,8 @@ pub(crate) struct Ending {
     pub(crate) journal: Journal,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) metrics: Metrics,
+    /// Records that became dead letters since the start.
+    pub(crate) dead: Arc<AtomicU64>,
 }
 
 /// What an attempt was made with.
@@ -48,6 +51,7 @@ impl Ending {
     pub(crate) async fn delivered(&self, batch: &Batch, portions: &Portions, rejected: Vec<(u32, Arc<str>)>) {
         let (records, bytes) = totals(portions);
         let confirmed = records.saturating_sub(u64::try_from(rejected.len()).unwrap_or(u64::MAX));
+        let first = rejected.first().map(|(_, reason)| Arc::clone(reason));
         let refused = if rejected.is_empty() {
             0
         } else {
@@ -56,8 +60,12 @@ impl Ending {
         self.settle(batch).await;
         self.metrics.delivered(&self.output, confirmed, bytes);
         self.count_lost(batch, confirmed + refused);
-        if refused > 0 {
-            self.metrics.rejected(&self.output, REJECTED, refused);
+        if let Some(reason) = first.filter(|_| refused > 0) {
+            self.count_dead(REJECTED, refused);
+            tracing::warn!(
+                output = %self.output, batch = %batch.row.id, records, rejected = refused,
+                "a batch is delivered without its rejected records, which are now dead letters (see `wharf dead-letter list`); the first: {reason}"
+            );
         }
         tracing::debug!(output = %self.output, batch = %batch.row.id, records, bytes, rejected = refused, "delivered");
     }
@@ -66,7 +74,7 @@ impl Ending {
     pub(crate) async fn dead(&self, batch: &Batch, portions: &Portions, failure: &'static str, reason: &str) {
         let records = self.write_letters(batch, portions, failure, Dead::All(reason.to_owned())).await;
         self.settle(batch).await;
-        self.metrics.rejected(&self.output, failure, records);
+        self.count_dead(failure, records);
         self.count_lost(batch, records);
         tracing::error!(
             output = %self.output, batch = %batch.row.id, records, failure,
@@ -82,6 +90,11 @@ impl Ending {
         );
         self.settle(batch).await;
         self.count_lost(batch, 0);
+    }
+
+    fn count_dead(&self, failure: &str, records: u64) {
+        self.dead.fetch_add(records, Ordering::Relaxed);
+        self.metrics.rejected(&self.output, failure, records);
     }
 
     /// Counts what was neither delivered nor could be kept as dead letters, since its chunk was damaged on disk after the batch closed.

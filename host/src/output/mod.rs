@@ -17,6 +17,7 @@ mod tests;
 mod worker;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -96,6 +97,7 @@ impl Output {
                 journal: setup.journal.clone(),
                 dead_letters: setup.dead_letters,
                 metrics: setup.metrics.clone(),
+                dead: Arc::default(),
             },
             schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health)),
             health,
@@ -170,5 +172,11 @@ impl OutputHandle {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shared.ending.queue.is_empty()
+    }
+
+    /// Records that became dead letters since its start.
+    #[must_use]
+    pub fn dead_letters(&self) -> u64 {
+        self.shared.ending.dead.load(Ordering::Relaxed)
     }
 }

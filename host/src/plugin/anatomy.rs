@@ -83,7 +83,7 @@ impl Anatomy {
                 Some(unfit)
             }
             Ok(()) => match Decoded::of(bytes) {
-                Err(why) => Some(Unfit::plain(format!("it is no valid component: {why}"))),
+                Err(why) => Some(Unfit::damaged(&why.to_string())),
                 Ok(decoded) => {
                     anatomy.describe(&decoded);
                     compatible::differences(&decoded)

@@ -44,6 +44,14 @@ impl Unfit {
         Self { what: what.into(), help: Some(help.into()) }
     }
 
+    /// A file that is no component to its end. `why` is a parser's word.
+    pub(super) fn damaged(why: &str) -> Self {
+        Self::new(
+            format!("it is no valid component: {why}"),
+            "it may be cut or damaged: copy it again, or build it again with `wharf plugin build`",
+        )
+    }
+
     /// Something that no command mends.
     pub(super) fn plain(what: impl Into<String>) -> Self {
         Self { what: what.into(), help: None }

@@ -248,10 +248,7 @@ async fn not_compiled(name: &str, bytes: Arc<Cow<'static, [u8]>>, error: &str) -
             format!("it needs a part of WebAssembly that this host does not have: {error}"),
             "`wharf plugin build` builds with what there is; a plugin has one memory with 32-bit addresses, no threads, no async functions",
         ),
-        false => Unfit::new(
-            format!("it is no valid component: {error}"),
-            "it may be cut or damaged: copy it again, or build it again with `wharf plugin build`",
-        ),
+        false => Unfit::damaged(error),
     };
     unusable_for(name, unfit)
 }

@@ -104,10 +104,12 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;
+    let replayed_at_start = CancellationToken::new();
     background.spawn(crate::dead_letter::replay::run(
         rooms.dead_letters.clone(),
         replay::ReplayInto(intake.clone()),
         stop_background.clone(),
+        replayed_at_start.clone().drop_guard(),
     ));
     background.spawn(snapshots(rooms.state.clone(), stop_background.clone()));
     board.running();
@@ -119,7 +121,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let handles: Vec<OutputHandle> = running.iter().map(Output::handle).collect();
     let reason = tokio::select! {
         signal = signals.next() => Stop::Signal(signal),
-        () = all_ended(sources.as_slice()) => Stop::SourcesEnded,
+        () = all_ended(sources.as_slice(), &replayed_at_start) => Stop::SourcesEnded,
     };
     board.stopping();
     let give_up = CancellationToken::new();
@@ -133,12 +135,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     });
     let stopped = within_grace(reason, config.grace, &give_up, async || signals.next().await, stop).await;
     match &stopped {
-        Some(_) if handles.iter().all(OutputHandle::is_empty) => tracing::info!("stopped; everything is delivered"),
         Some(stopped) => {
-            tracing::info!(
-                records_left = stopped.records_left,
-                "stopped; what is left is on disk and is delivered after the next start"
-            );
+            let is_settled = handles.iter().all(OutputHandle::is_empty);
+            let told = outcome(is_settled, handles.iter().map(OutputHandle::dead_letters).sum());
+            tracing::info!(records_left = (!is_settled).then_some(stopped.records_left), "{told}");
         }
         None => tracing::warn!("a second signal: stopping at once; what is not delivered stays on disk"),
     }
@@ -236,10 +236,26 @@ fn start_sources(config: &Config, intake: &Intake, stop: &CancellationToken) -> 
     config.sources.iter().map(start).collect()
 }
 
-/// Done when every source is at its end; never where one goes on for ever. A source that failed counts too: it cannot take in any more.
-async fn all_ended(sources: &[Running]) {
+/// Done when every source is at its end and the replays that were there at the start are taken in; never where a source goes on for ever.
+/// One that failed counts too: it cannot take in any more.
+async fn all_ended(sources: &[Running], replayed_at_start: &CancellationToken) {
     for source in sources {
         source.wait_ended().await;
+    }
+    replayed_at_start.cancelled().await;
+}
+
+/// How it ended: whether everything that was taken in is settled, and how many records of it became dead letters.
+fn outcome(is_settled: bool, dead_letters: u64) -> String {
+    let dead = match dead_letters {
+        0 => String::new(),
+        1 => "; 1 record became a dead letter in this run (wharf dead-letter list)".to_owned(),
+        many => format!("; {many} records became dead letters in this run (wharf dead-letter list)"),
+    };
+    match (is_settled, dead_letters) {
+        (true, 0) => "stopped; everything is delivered".to_owned(),
+        (true, _) => format!("stopped; nothing is left to deliver{dead}"),
+        (false, _) => format!("stopped; what is left is on disk and is delivered after the next start{dead}"),
     }
 }
 
@@ -390,6 +406,19 @@ mod tests {
         };
         let stop = async { give_up.cancelled().await };
         assert_eq!(within_grace(Stop::SourcesEnded, Duration::ZERO, &give_up, next, stop).await, Some(()));
+    }
+
+    #[test]
+    fn dead_letters_are_told_of_at_the_end_and_not_called_delivered() {
+        let list = "(wharf dead-letter list)";
+        for (is_settled, dead_letters, told) in [
+            (true, 0, "stopped; everything is delivered".to_owned()),
+            (true, 1, format!("stopped; nothing is left to deliver; 1 record became a dead letter in this run {list}")),
+            (true, 7, format!("stopped; nothing is left to deliver; 7 records became dead letters in this run {list}")),
+            (false, 0, "stopped; what is left is on disk and is delivered after the next start".to_owned()),
+        ] {
+            assert_eq!(outcome(is_settled, dead_letters), told);
+        }
     }
 
     #[tokio::test]

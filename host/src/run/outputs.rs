@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capability::{Services, check_environment};
 use crate::config::{
-    AwsConfig, Config, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
-    check_plugin_config, fault_at_pin, fault_at_plugin,
+    AwsConfig, Config, Credential, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
+    check_plugin_config, fault_at_pin, fault_at_plugin, nearest,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -67,6 +67,9 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
     if let (Err(what), Some(first)) = (check_environment(), config.outputs.first()) {
         faults.push(fault_at_plugin(first, what, None));
     }
+    // Of one that is faulty, nothing is known here.
+    let are_whole = !known.iter().any(|fault| fault.is_in("credentials"));
+    let credentials = are_whole.then_some(config.credentials.as_slice());
     for output in &config.outputs {
         let plugin = match loaded.entry((&output.plugin_source, output.pin)) {
             Entry::Occupied(known) => known.into_mut(),
@@ -76,23 +79,24 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
             Ok(plugin) => {
                 let section = format!("outputs.{}", output.name);
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
-                match check_output(output, plugin, is_whole).await {
+                match check_output(output, plugin, is_whole, credentials).await {
                     Ok(it) => checked.extend(it),
                     Err(found) => faults.extend(found),
                 }
             }
-            Err(error) => faults.push(not_loaded(output, error)),
+            Err(error) => faults.push(not_loaded(output, error, &config.plugins.dirs)),
         }
     }
     (checked, faults)
 }
 
 /// Asks an output's component about its configuration, or about what is left of it without what its schema refuses. None where nothing is
-/// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written.
+/// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written. `credentials`: all that are defined.
 async fn check_output(
     output: &OutputConfig,
     plugin: &Plugin,
     is_whole: bool,
+    credentials: Option<&[Credential]>,
 ) -> Result<Option<CheckedOutput>, Vec<Fault>> {
     let check = check_plugin_config(output, &plugin.descriptor().config_schema);
     let mut faults = check.faults.clone();
@@ -103,7 +107,7 @@ async fn check_output(
         Ok((worker, plan)) => {
             worker.close().await;
             if is_whole {
-                faults.extend(ungranted(output, &plan));
+                faults.extend(ungranted(output, &plan, credentials));
             }
             match (faults.is_empty(), is_whole) {
                 (true, true) => Ok(Some(CheckedOutput { plugin: plugin.clone(), plan, config })),
@@ -137,8 +141,8 @@ fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) ->
     WorkerContext { output: output.name.clone(), worker: 0, hostname: hostname(), config: config.clone(), services }
 }
 
-/// A component that cannot be used. Its name is not shown where it came from the environment.
-fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
+/// A component that cannot be used. Its name is not shown where it came from the environment. `dirs` are those of `plugins.dir`.
+fn not_loaded(output: &OutputConfig, error: &LoadError, dirs: &[PathBuf]) -> Fault {
     let (hidden, pin_hidden) = (output.config_spans.plugin_hidden(), output.config_spans.pin_hidden());
     if let LoadError::OtherDigest { found, .. } = error {
         // A digest is no secret, but what the environment holds is not shown, whatever it is.
@@ -152,7 +156,7 @@ fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
         return fault_at_pin(output, message, help);
     }
     if hidden.is_empty() {
-        return fault_at_plugin(output, error.headline(), not_found(output, error).or_else(|| error.help()));
+        return fault_at_plugin(output, error.headline(), not_found(output, error, dirs).or_else(|| error.help()));
     }
     // Where a name was looked for, and what it is like, would show it.
     let (cause, help) = match error {
@@ -162,12 +166,20 @@ fn not_loaded(output: &OutputConfig, error: &LoadError) -> Fault {
     fault_at_plugin(output, format!("the plugin that {} names: {cause}", hidden.named()), help)
 }
 
-/// Where a relative path begins, for one that leads nowhere.
-fn not_found(output: &OutputConfig, error: &LoadError) -> Option<String> {
+/// What a path that leads nowhere may have meant, and where a relative one begins.
+fn not_found(output: &OutputConfig, error: &LoadError, dirs: &[PathBuf]) -> Option<String> {
     let (LoadError::Read { cause, .. }, PluginSource::File(path)) = (error, &output.plugin_source) else { return None };
     let written = Path::new(&output.plugin);
     if cause.kind() != std::io::ErrorKind::NotFound || written.is_absolute() {
         return None;
+    }
+    // A built-in's name would mean the built-in.
+    if let (Some(file), Some(name)) = (written.file_name(), written.file_stem().and_then(|name| name.to_str()))
+        && written.extension().is_some_and(|extension| extension == "wasm")
+        && !builtin::names().contains(&name)
+        && dirs.iter().any(|dir| dir.join(file).is_file())
+    {
+        return Some(format!("what lies in plugins.dir is named without .wasm: write plugin: {name}"));
     }
     let begins = "a relative path begins at the configuration file's folder";
     if path != written && written.is_file() {
@@ -181,8 +193,8 @@ fn built_in(output: &OutputConfig) -> bool {
     matches!(output.plugin_source, PluginSource::BuiltIn(_))
 }
 
-/// What the plan asks for and the configuration does not grant.
-fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
+/// What the plan asks for and the configuration does not grant. `credentials` are all that are defined, where that is known.
+fn ungranted(output: &OutputConfig, plan: &Plan, credentials: Option<&[Credential]>) -> Vec<Fault> {
     if built_in(output) {
         return vec![];
     }
@@ -201,11 +213,18 @@ fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
         .missing_http(&plan.http)
         .into_iter()
         .map(|destination| (format!("send requests to {destination:?}"), format!("http: [{destination:?}]")));
-    let credentials = output
+    let (undefined, defined): (Vec<String>, Vec<String>) = output
         .grants
         .missing_credentials(&plan.credentials)
         .into_iter()
+        .map(|name| name.to_string())
+        .partition(|name| credentials.is_some_and(|all| !all.iter().any(|credential| *credential.name == **name)));
+    // A grant could name a faulty one, and does not come here with it.
+    let defined = defined
+        .into_iter()
+        .filter(|_| credentials.is_some())
         .map(|name| (format!("use the credential {name:?}"), format!("credentials: [{name:?}]")));
+    let undefined = undefined.into_iter().map(|name| not_defined(output, &name, credentials.unwrap_or_default()));
     let fault = |(what, grant): (String, String)| {
         let known = "write to s3 bucket, keys; log group; send requests to http https; use the credential";
         if let Some(hidden) = output.config_spans.shown_in(&what, None, known) {
@@ -217,7 +236,26 @@ fn ungranted(output: &OutputConfig, plan: &Plan) -> Vec<Fault> {
         let message = format!("the plugin wants to {what}, and has no grant for it");
         fault_at_plugin(output, message, Some(format!("if it may, add to the output: grants: {{ {grant} }}")))
     };
-    s3.chain(log_groups).chain(http).chain(credentials).map(fault).collect()
+    s3.chain(log_groups).chain(http).chain(defined).map(fault).chain(undefined).collect()
+}
+
+/// A credential that a plan names, and the configuration does not define.
+fn not_defined(output: &OutputConfig, name: &str, defined: &[Credential]) -> Fault {
+    let what = format!("the plugin wants to use the credential {name:?}, and there is none of this name");
+    let help = format!(
+        "define it under \"credentials\" at the top level, and add to the output: grants: {{ credentials: [{name:?}] }}"
+    );
+    if let Some(hidden) = output.config_spans.shown_in(name, None, "") {
+        let message = format!(
+            "the plugin wants to use the credential that {} names, and there is none of this name",
+            hidden.named()
+        );
+        let help = "define it under \"credentials\" at the top level, and add to the output: grants: { credentials: [\"${…}\"] }";
+        return fault_at_plugin(output, message, Some(help.into()));
+    }
+    let names: Vec<&str> = defined.iter().map(|credential| &*credential.name).collect();
+    let guess = nearest(name, &names).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+    fault_at_plugin(output, format!("{what}{guess}"), Some(help))
 }
 
 /// A built-in component is granted what its configuration names; another one needs it in `grants`.
@@ -356,6 +394,11 @@ mod tests {
         }
     }
 
+    fn credential(name: &str) -> Credential {
+        let token = crate::config::SecretSource::File("/token".into());
+        Credential { name: name.into(), to: vec![], kind: crate::config::CredentialKind::Bearer { token } }
+    }
+
     /// An output with these lines added.
     fn output(lines: &str) -> OutputConfig {
         let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
@@ -368,7 +411,7 @@ mod tests {
         let text = "sources:\n  app: { type: stdin }\noutputs:\n  live: { plugin: ./own.wasm, match: \"*\", config: { to: \"${B}\" } }\n";
         let variable = |name: &str| (name == "B").then(|| "hush-bucket".to_owned());
         let own = Config::parse(text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
-        let told = |plan: &Plan| ungranted(&own, plan).iter().map(ToString::to_string).collect::<String>();
+        let told = |plan: &Plan| ungranted(&own, plan, Some(&[])).iter().map(ToString::to_string).collect::<String>();
         let hidden = told(&plan(&["hush-bucket"], &[]));
         let expected = "wharf.yaml:4:19: outputs.live.plugin: the plugin wants to reach something that the environment variable B names, and has no grant for it\n";
         assert!(hidden.starts_with(expected) && !hidden.contains("hush"), "{hidden}");
@@ -388,7 +431,7 @@ mod tests {
                 "plugins: {{ dir: [\"${{DIR}}\"] }}\nsources:\n  app: {{ type: stdin }}\noutputs:\n  live:\n    match: \"*\"\n{lines}"
             );
             let output = Config::parse(&text, "wharf.yaml".as_ref(), &variable).unwrap().outputs.remove(0);
-            not_loaded(&output, error).to_string()
+            not_loaded(&output, error, &[]).to_string()
         };
         let unknown = LoadError::Unknown {
             name: "hush-name".into(),
@@ -454,7 +497,8 @@ mod tests {
         let http = ["https://api.example.com", "https://x.example.com:8443"].map(str::to_owned).to_vec();
         let plan = Plan { http, credentials: vec!["ingest".into()], ..plan(&[], &[]) };
         let own = output("plugin: ./own.wasm\ngrants: { http: [\"https://*.example.com\"] }");
-        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        let told: Vec<String> =
+            ungranted(&own, &plan, Some(&[credential("ingest")])).iter().map(ToString::to_string).collect();
         assert_eq!(
             told.join("\n"),
             "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to send requests to \"https://x.example.com:8443\", and has no grant for it\n    \
@@ -465,19 +509,56 @@ mod tests {
     }
 
     #[test]
+    fn a_credential_that_is_defined_nowhere_is_told_with_the_nearest_that_is() {
+        let plan = Plan { credentials: vec!["kye".into()], ..plan(&[], &[]) };
+        let own = output("plugin: ./own.wasm");
+        let told = |defined: Option<&[Credential]>| -> Vec<String> {
+            ungranted(&own, &plan, defined).iter().map(ToString::to_string).collect()
+        };
+        let fault = |guess: &str| {
+            format!(
+                "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to use the credential \"kye\", and there is none of this name{guess}\n    \
+                 help: define it under \"credentials\" at the top level, and add to the output: grants: {{ credentials: [\"kye\"] }}"
+            )
+        };
+        assert_eq!(told(Some(&[credential("other"), credential("key")])), [fault("; did you mean \"key\"?")]);
+        assert_eq!(told(Some(&[credential("other")])), [fault("")]);
+        // Where one of them is faulty, that has been told, and it may be this one.
+        assert_eq!(told(None), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told_with_the_name_that_the_plugin_folder_has_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["my-output.wasm", "s3.wasm"] {
+            std::fs::write(dir.path().join(file), b"").unwrap();
+        }
+        let help = |plugin: &str| {
+            let cause = std::io::ErrorKind::NotFound.into();
+            let error = LoadError::Read { name: plugin.to_owned(), cause };
+            not_loaded(&output(&format!("plugin: {plugin}")), &error, &[dir.path().to_owned()]).help
+        };
+        let meant = "what lies in plugins.dir is named without .wasm: write plugin: my-output";
+        assert_eq!(help("my-output.wasm").as_deref(), Some(meant));
+        let begins = "a relative path begins at the configuration file's folder";
+        assert_eq!(help("another.wasm").as_deref(), Some(begins));
+        assert_eq!(help("s3.wasm").as_deref(), Some(begins));
+    }
+
+    #[test]
     fn a_built_in_output_is_granted_what_it_plans_and_another_one_what_is_written_down() {
         let plan = plan(&["b"], &["/app", "/web*"]);
         let names = |grants: &GrantsConfig| -> Vec<String> {
             grants.cloudwatch_logs.iter().map(|grant| grant.log_group.clone()).collect()
         };
         let built_in = output("plugin: cloudwatch_logs");
-        assert_eq!(ungranted(&built_in, &plan), []);
+        assert_eq!(ungranted(&built_in, &plan, Some(&[])), []);
         let granted = grants(&built_in, &plan);
         assert_eq!((names(&granted), granted.s3), (vec!["/app".to_owned(), "/web*".to_owned()], plan.s3.clone()));
 
         let own = output("plugin: ./own.wasm\ngrants: { cloudwatch_logs: [{ log_group: /app }] }");
         assert_eq!(names(&grants(&own, &plan)), ["/app"]);
-        let told: Vec<String> = ungranted(&own, &plan).iter().map(ToString::to_string).collect();
+        let told: Vec<String> = ungranted(&own, &plan, Some(&[])).iter().map(ToString::to_string).collect();
         assert_eq!(
             told.join("\n"),
             "wharf.yaml:6:13: outputs.live.plugin: the plugin wants to write to s3 bucket \"b\", keys \"logs/\"…, and has no grant for it\n    \

@@ -10,6 +10,8 @@ use crate::plugin::anatomy::Anatomy;
 const COLUMN: usize = 15;
 /// Longest line of running text.
 const WIDTH: usize = 110;
+/// A smaller size is told to the byte.
+const KIB: u64 = 1024;
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,7 +21,8 @@ impl fmt::Display for Inspection {
         }
         let place = if self.built_in { format!("{name}, built in") } else { one_line(name, 1000) };
         row(f, "component", &place)?;
-        row(f, "size", &format!("{} ({bytes} bytes)", about(*bytes)))?;
+        let exact = if *bytes < KIB { String::new() } else { format!(" ({bytes} bytes)") };
+        row(f, "size", &format!("{}{exact}", about(*bytes)))?;
         row(f, "sha256", digest)?;
         list(
             f,
@@ -109,8 +112,8 @@ impl Inspection {
 /// A size for a person: `891 KiB`.
 fn about(bytes: u64) -> String {
     match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        0..KIB => format!("{bytes} bytes"),
+        KIB..1_048_576 => format!("{} KiB", bytes / KIB),
         _ => format!("{}.{} MiB", bytes >> 20, (bytes & 0xf_ffff) * 10 / 1_048_576),
     }
 }

@@ -114,3 +114,11 @@ async fn what_is_no_component_is_told_as_what_it_is() {
         assert_eq!(json["sha256"], hex::encode(Sha256::digest(&bytes)));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_cut_off_is_told_with_what_to_do_and_its_size_once() {
+    let (shown, _) = inspect_bytes(&odd::component_of(&[])[..500]).await;
+    assert!(shown.lines().any(|line| line == "size           500 bytes"), "{shown}");
+    let help = "    help: it may be cut or damaged: copy it again, or build it again with `wharf plugin build`";
+    assert!(shown.lines().any(|line| line == help), "{shown}");
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Credential, CredentialKind, HttpConfig, HttpDestination, Secret, SecretSource};
+use crate::config::{Credential, CredentialKind, HttpConfig, HttpDestination, LettersPlace, Secret, SecretSource};
 
 fn at(text: &str) -> HttpDestination {
     HttpDestination::parse(text).unwrap()
@@ -202,4 +202,35 @@ fn a_secret_is_in_no_fault_and_in_no_debug_output() {
     );
     let shown = format!("{:?}", parse(&text).unwrap());
     assert!(!shown.contains("hush"), "{shown}");
+}
+
+#[test]
+fn a_credential_that_is_written_but_faulty_is_told_of_once_and_not_called_missing() {
+    let credentials =
+        "credentials:\n  key: { type: header, name: x-api-key, value: \"${NOT_SET}\", to: [https://a.example] }";
+    let text = format!("{}{credentials}\n", output("grants: { credentials: [key] }"));
+    let told = "wharf.yaml:9:48: credentials.key.value: the environment variable NOT_SET is not set\n    help: set it, or give a default: ${NOT_SET:-…}";
+    assert_eq!(faults(&text), told);
+    let text = text.replace("[key]", "[kye]");
+    let told =
+        "wharf.yaml:7:29: outputs.archive.grants.credentials[0]: there is no credential \"kye\"; did you mean \"key\"?";
+    assert!(faults(&text).contains(told), "{}", faults(&text));
+}
+
+#[test]
+fn where_dead_letters_are_is_known_without_the_variables_that_hold_secrets() {
+    let place = |text: &str| LettersPlace::parse(text, "wharf.yaml".as_ref(), &|_| None);
+    let rest = "credentials:\n  key: { type: bearer, token: \"${TOKEN}\", to: [https://a.example] }\naws: { region: \"${REGION}\" }\n";
+    let text = format!("data_dir: /data\n{rest}{}", output("config: { bucket: \"${BUCKET}\" }\nworkers: \"${MANY}\""));
+    let expected = LettersPlace { data_dir: "/data".into(), outputs: vec!["archive".into()] };
+    assert_eq!(place(&text), Ok(expected));
+    // But what it needs must be right, and nothing else may have been meant.
+    for (wrong, told) in [
+        ("data_dir: \"${DATA}\"", "wharf.yaml:1:11: data_dir: the environment variable DATA is not set"),
+        ("data_dri: /data", "wharf.yaml:1:1: unknown key \"data_dri\"; did you mean \"data_dir\"?"),
+        ("data_dir: [", "not YAML"),
+    ] {
+        let shown = place(&text.replace("data_dir: /data", wrong)).unwrap_err().to_string();
+        assert!(shown.contains(told), "{shown}");
+    }
 }

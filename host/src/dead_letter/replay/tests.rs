@@ -99,7 +99,7 @@ async fn replay(letters: &DeadLetters, fake: &Fake) {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = run(letters.clone(), fake.clone(), shutdown.clone()) => {}
+        () = run(letters.clone(), fake.clone(), shutdown.clone(), CancellationToken::new().drop_guard()) => {}
         () = done => {}
     }
 }
@@ -159,7 +159,8 @@ async fn a_file_of_an_output_that_is_not_there_waits() {
     letters.request_replay(&Filter::default()).unwrap();
     let fake = Fake::new(usize::MAX);
     let shutdown = CancellationToken::new();
-    let task = tokio::spawn(run(letters.clone(), fake.clone(), shutdown.clone()));
+    let task =
+        tokio::spawn(run(letters.clone(), fake.clone(), shutdown.clone(), CancellationToken::new().drop_guard()));
     while letters.replay_pending().unwrap().len() > 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -167,6 +168,24 @@ async fn a_file_of_an_output_that_is_not_there_waits() {
     task.await.unwrap();
     assert_eq!(letters.replay_pending().unwrap()[0].output, "gone");
     assert!(fake.bodies("gone").is_empty());
+}
+
+#[tokio::test]
+async fn what_was_there_at_the_start_is_taken_in_when_that_is_said_whatever_else_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path());
+    let (archive, live) = (write(&letters, "archive", 1), write(&letters, "live", 3));
+    write(&letters, "gone", 2);
+    letters.request_replay(&Filter::default()).unwrap();
+    let fake = Fake::new(usize::MAX);
+    let (shutdown, taken) = (CancellationToken::new(), CancellationToken::new());
+    let task = tokio::spawn(run(letters.clone(), fake.clone(), shutdown.clone(), taken.clone().drop_guard()));
+    tokio::time::timeout(Duration::from_secs(60), taken.cancelled()).await.unwrap();
+    assert_eq!((fake.bodies("archive"), fake.bodies("live")), (archive, live));
+    let waiting: Vec<String> = letters.replay_pending().unwrap().into_iter().map(|file| file.output).collect();
+    assert_eq!(waiting, ["gone"]);
+    shutdown.cancel();
+    task.await.unwrap();
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ async fn a_report_that_rejects_some_records_delivers_the_rest() {
     wharf.put("reject_odd", &["two", "three", "four"]).await;
     let output = wharf.start(QUICK).await;
     until("the batch has ended", || output.is_empty() && wharf.rejected("rejected") == 2).await;
+    assert_eq!(output.dead_letters(), 2);
     let because = || "because".to_owned();
     assert_eq!(wharf.told(), [(1, "one".into(), because()), (3, "three".into(), because())]);
     assert_eq!(wharf.delivered(), 3);

@@ -135,7 +135,7 @@ impl Case {
         let root = read_yaml(&text, &sink, &|name| std::env::var(name).ok());
         let at = Place { line: 1, column: 1 };
         let mut top = root.as_ref().and_then(|root| Section::of(&sink, String::new(), at, root));
-        let credentials = top.as_mut().map(read_credentials).unwrap_or_default();
+        let credentials = top.as_mut().map(read_credentials).unwrap_or_default().whole;
         match Faults::of(sink.into_vec()) {
             None => Ok(credentials),
             Some(faults) => Err(faults),
@@ -214,7 +214,7 @@ fn read(root: &Node, sink: &Sink, path: &Path) -> Option<Case> {
         description,
         output: output(config, config_spans, batch, retry),
         grants,
-        credentials,
+        credentials: credentials.whole,
         records,
         answers,
         given,
