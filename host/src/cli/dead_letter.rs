@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::table::table;
 use super::{Ended, counted, print};
-use crate::author::trial::{Export, ExportError, export};
+use crate::author::trial::{Export, ExportError, ExportedTests, export};
 use crate::config::LettersPlace;
 use crate::config::units::format_size;
 use crate::dead_letter::{DeadLetters, Filter, Kept, LetterFile, StoredLetter};
@@ -297,12 +297,18 @@ fn export_tests(exported: Exported) -> Result<(), Ended> {
     if files.is_empty() {
         return Err(Ended::Failed(format!("output {output} has no dead letters")));
     }
-    let written = export(&Export { config, output, files, to }).map_err(|error| match error {
-        ExportError::Config(faults) => Ended::Config(faults),
-        error => error.into(),
-    })?;
-    let names: String = written.iter().map(|path| format!("  {}\n", path.display())).collect();
-    print(&format!("{} written\n{names}", counted(written.len(), "test", "tests")))
+    let ExportedTests { written, kept } =
+        export(&Export { config, output, files, to }).map_err(|error| match error {
+            ExportError::Config(faults) => Ended::Config(faults),
+            error => error.into(),
+        })?;
+    let names = |paths: &[PathBuf]| paths.iter().map(|path| format!("  {}\n", path.display())).collect::<String>();
+    let mut text = format!("{} written\n{}", counted(written.len(), "test", "tests"), names(&written));
+    if !kept.is_empty() {
+        let there = "there already and left as it is: remove it, or write to another folder";
+        text.push_str(&format!("{} {there}\n{}", counted(kept.len(), "file", "files"), names(&kept)));
+    }
+    print(&text)
 }
 
 fn replay(which: Chosen) -> Result<(), Ended> {

@@ -77,7 +77,11 @@ async fn configured(case: &Case, plugin: &Plugin) -> Result<Configured, String> 
             let placed = found.into_iter().filter_map(|f| check.fault_of_component(&case.output, &f.path, f.message));
             faults.extend(placed.map(as_test));
         }
-        Err(error @ StartError::Died { .. }) if faults.is_empty() => return Err(error.to_string()),
+        Err(StartError::Died { output, death }) if faults.is_empty() => {
+            // Nobody else shows what it said of it.
+            let log: String = death.last_log.iter().map(|line| format!("\n    log: {line}")).collect();
+            return Err(format!("{}{log}", StartError::Died { output, death }));
+        }
         Err(StartError::Died { .. }) => {}
     }
     faults.sort_by_key(|fault| fault.place);
@@ -123,6 +127,8 @@ struct Drive<'a> {
     context: WorkerContext,
     rooms: Rooms,
     notes: Arc<Notes>,
+    /// None where the services themselves answer.
+    scripts: Option<Arc<Scripts>>,
     health: PluginHealth,
     /// Batches have the same names each time; where they meet a real destination they must not.
     fixed_ids: bool,
@@ -150,7 +156,7 @@ impl<'a> Drive<'a> {
             Some(grants) => grants.clone(),
             None => asked_for(&plan, &case.credentials)?,
         };
-        let (notes, aws, http): (_, _, Arc<dyn Wire>) = match outside {
+        let (notes, scripts, aws, http): (_, _, _, Arc<dyn Wire>) = match outside {
             Outside::Scripted => {
                 let notes = Arc::new(Notes::new(case.now_ns));
                 let scripts = Arc::new(Scripts::new(&case.answers));
@@ -158,7 +164,7 @@ impl<'a> Drive<'a> {
                 let named = || plan.log_groups.iter().filter(|name| !name.ends_with('*')).cloned().collect();
                 let log_groups = case.given.log_groups.clone().unwrap_or_else(named);
                 let aws = wire::connection(case, &notes, &scripts, buckets, log_groups)?;
-                (Arc::clone(&notes), aws, Arc::new(HttpWire::new(notes, scripts)))
+                (Arc::clone(&notes), Some(Arc::clone(&scripts)), aws, Arc::new(HttpWire::new(notes, scripts)))
             }
             Outside::Real(aws) => {
                 let notes = Arc::new(Notes::of_now());
@@ -166,7 +172,7 @@ impl<'a> Drive<'a> {
                 let aws = Connection::observed(aws, |client| observer.before(client)).await;
                 let credentials = Credentials::new(case.credentials.clone(), Arc::clone(&aws));
                 let network = Network::new(HttpConfig::default(), credentials);
-                (Arc::clone(&notes), aws, Arc::new(HttpObserver::new(network, notes)))
+                (Arc::clone(&notes), None, aws, Arc::new(HttpObserver::new(network, notes)))
             }
         };
         let services = Services::over_wire(OUTPUT.into(), aws, http, rooms.state.clone(), rooms.metrics.clone());
@@ -180,6 +186,7 @@ impl<'a> Drive<'a> {
             context,
             rooms,
             notes,
+            scripts,
             health: PluginHealth::default(),
             fixed_ids: matches!(outside, Outside::Scripted),
             seat: None,
@@ -200,7 +207,8 @@ impl<'a> Drive<'a> {
         let storage = self.storage()?;
         let metrics = own_series(&self.rooms.metrics.render());
         self.rooms.journal.close();
-        Ok(Transcript::of(self.notes.heard(), told, storage, metrics))
+        let unused = self.scripts.map(|scripts| scripts.unused()).unwrap_or_default();
+        Ok(Transcript { unused, ..Transcript::of(self.notes.heard(), told, storage, metrics) })
     }
 
     /// What is there before.

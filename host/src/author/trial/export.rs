@@ -53,38 +53,43 @@ pub enum ExportError {
         /// Why.
         cause: std::io::Error,
     },
-    /// It would overwrite what somebody may have worked on.
-    #[error("{} is there already: remove it, or write to another folder", .0.display())]
-    Exists(PathBuf),
 }
 
-/// Writes a test for each file. Gives the tests.
+/// What became of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ExportedTests {
+    /// The tests.
+    pub written: Vec<PathBuf>,
+    /// Files that were there already, and are left as they are: somebody may have worked on them. Their tests are not written.
+    pub kept: Vec<PathBuf>,
+}
+
+/// Writes a test for each file.
 ///
 /// # Errors
 /// See [`ExportError`].
-pub fn export(what: &Export) -> Result<Vec<PathBuf>, ExportError> {
+pub fn export(what: &Export) -> Result<ExportedTests, ExportError> {
     let config = written_config(&what.config, &what.output).map_err(ExportError::Config)?;
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |cause| ExportError::Write { path, cause }
     };
     std::fs::create_dir_all(&what.to).map_err(failed(&what.to))?;
-    let mut tests = vec![];
+    let mut exported = ExportedTests::default();
     for file in &what.files {
-        let letters = file.letters()?.collect::<Result<Vec<_>, _>>()?;
         let test = what.to.join(format!("{}.yaml", file.batch));
         let records = what.to.join(format!("{}.ndjson", file.batch));
-        for path in [&test, &records] {
-            if path.exists() {
-                return Err(ExportError::Exists(path.clone()));
-            }
+        if let Some(path) = [&test, &records].into_iter().find(|path| path.exists()) {
+            exported.kept.push(path.clone());
+            continue;
         }
+        let letters = file.letters()?.collect::<Result<Vec<_>, _>>()?;
         let lines: String = letters.iter().map(|letter| format!("{}\n", line(letter))).collect();
         std::fs::write(&records, lines).map_err(failed(&records))?;
         std::fs::write(&test, text(file, &letters, config.as_ref())).map_err(failed(&test))?;
-        tests.push(test);
+        exported.written.push(test);
     }
-    Ok(tests)
+    Ok(exported)
 }
 
 /// One record, in the notation of tests. Its body is there to the byte.
@@ -188,6 +193,9 @@ fn without_numbers(path: &str) -> String {
 
 /// What was answered, where the reason says it in the words of the SDK.
 fn answers(reason: &str) -> Option<Value> {
+    if let Some(answer) = http_answer(reason) {
+        return Some(json!({ "http": answer }));
+    }
     let answered = Regex::new(r"(S3|CloudWatch Logs)? ?answered (\d{3})(?: ([A-Za-z]+))?(?: \((.+)\))?").ok()?;
     let found = answered.captures(reason)?;
     let status = found.get(2)?.as_str();
@@ -204,6 +212,21 @@ fn answers(reason: &str) -> Option<Value> {
         Some("CloudWatch Logs") => json!({ "cloudwatch_logs": { "put-log-events": said } }),
         _ => json!({ "http": [status.parse::<u16>().ok()?] }),
     })
+}
+
+/// `POST https://api.example.com/v1 answered 400: bad dataset`, with ` (to …)` where it sends elsewhere: the SDKs' words for an HTTP answer.
+fn http_answer(reason: &str) -> Option<Value> {
+    let answered = Regex::new(r"(?s)https?://\S+ answered (\d{3})(?: \(to (\S+)\))?(?:: (.+))?$").ok()?;
+    let found = answered.captures(reason)?;
+    let mut says = Map::new();
+    says.insert("status".into(), found.get(1)?.as_str().parse::<u16>().ok()?.into());
+    if let Some(location) = found.get(2) {
+        says.insert("headers".into(), json!({ "location": location.as_str() }));
+    }
+    if let Some(body) = found.get(3) {
+        says.insert("body".into(), body.as_str().into());
+    }
+    Some(says.into())
 }
 
 /// One line that ends no comment.

@@ -19,6 +19,7 @@ mod once;
 mod project;
 mod suite;
 mod transcript;
+mod why;
 mod wire;
 mod yaml;
 
@@ -26,7 +27,7 @@ mod yaml;
 mod tests;
 
 pub use compare::Difference;
-pub use export::{Export, ExportError, export};
+pub use export::{Export, ExportError, ExportedTests, export};
 pub use once::{Grant, Once, OnceError, Ran, is_json, once};
 pub use project::{Project, ProjectError};
 pub use suite::{BatchUsage, Options, Outcome, Suite, SuiteError, TestResult, Unlike};

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::case::{Case, Form, Usual, of_lines};
+use regex::Regex;
+
+use super::case::{Case, Form, OUTPUT, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
@@ -106,6 +108,17 @@ impl Ran {
         self.transcript.summary()
     }
 
+    /// The `--grant`s that would have let it go on; none where nothing was refused for want of one.
+    #[must_use]
+    pub fn missing_grants(&self) -> Vec<String> {
+        let mut grants = vec![];
+        for attempt in self.transcript.batches.iter().flat_map(|batch| &batch.attempts) {
+            let grant = attempt.message.as_deref().and_then(missing_grant);
+            grants.extend(grant.filter(|grant| !grants.contains(grant)));
+        }
+        grants
+    }
+
     /// Whether every record was delivered.
     #[must_use]
     pub fn is_delivered(&self) -> bool {
@@ -178,6 +191,16 @@ fn credential(name: &str, known: &[Credential]) -> Result<GrantedCredential, Onc
     })
 }
 
+/// The grant that a refusal asks for, in the words of the command line.
+fn missing_grant(message: &str) -> Option<String> {
+    let refused = format!(
+        r#"(?:s3://([^/\s]+)\S*|log group (\S+)|credential "([^"]+)"|(https?://\S+)) is not granted to output {OUTPUT}\b"#
+    );
+    let found = Regex::new(&refused).ok()?.captures(message)?;
+    let kinds = [(1, "s3"), (2, "cloudwatch_logs"), (3, "credential"), (4, "http")];
+    kinds.into_iter().find_map(|(n, kind)| Some(format!("--grant {kind}={}", found.get(n)?.as_str())))
+}
+
 fn hostname() -> Arc<str> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
@@ -188,4 +211,34 @@ fn hostname() -> Arc<str> {
 #[must_use]
 pub fn is_json(path: &Path) -> bool {
     Form::of(path) == Form::Json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_with_the_option_that_would_lift_it() {
+        for (message, grant) in [
+            (
+                "https://api.example.com:8443 is not granted to output test, which may send requests to nothing (outputs.test.grants.http)",
+                Some("--grant http=https://api.example.com:8443"),
+            ),
+            (
+                "writing: object s3://b/k/1 is not granted to output test, which may touch nothing (outputs.test.grants.s3)",
+                Some("--grant s3=b"),
+            ),
+            (
+                "log group /app is not granted to output test, which may touch nothing (outputs.test.grants.cloudwatch_logs)",
+                Some("--grant cloudwatch_logs=/app"),
+            ),
+            (
+                "credential \"root\" is not granted to output test, which may use ingest (outputs.test.grants.credentials)",
+                Some("--grant credential=root"),
+            ),
+            ("POST https://api.example.com/ answered 403", None),
+        ] {
+            assert_eq!(missing_grant(message).as_deref(), grant, "{message}");
+        }
+    }
 }

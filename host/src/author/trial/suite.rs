@@ -13,6 +13,7 @@ use super::case::{Case, Limits};
 use super::compare::{Difference, with_expected, with_golden};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
+use super::why::why;
 use crate::config::{Fault, Faults, PluginsConfig};
 use crate::plugin::{HostOptions, LoadError, Plugin, PluginHost, PluginSource};
 
@@ -64,6 +65,10 @@ pub struct TestResult {
     pub description: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
+    /// Where it failed: what each batch ended with, and what the component logged of it.
+    pub why: Vec<String>,
+    /// What is worth knowing of it, passed or not.
+    pub notes: Vec<String>,
     /// What each batch took.
     pub usage: Vec<BatchUsage>,
 }
@@ -179,6 +184,8 @@ impl Suite {
                 name: "?".into(),
                 description: None,
                 outcome: Outcome::Broken(format!("the test ended in a failure of Wharf: {error}")),
+                why: vec![],
+                notes: vec![],
                 usage: vec![],
             });
             tell(&result);
@@ -233,7 +240,14 @@ impl Engines {
 
 async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
     let name = name_of(path);
-    let ended = |description, outcome, usage| TestResult { name: name.clone(), description, outcome, usage };
+    let ended = |description, outcome, usage| TestResult {
+        name: name.clone(),
+        description,
+        outcome,
+        why: vec![],
+        notes: vec![],
+        usage,
+    };
     let case = match Case::load(path) {
         Ok(case) => case,
         Err(faults) => return ended(None, Outcome::Faulty(faults), vec![]),
@@ -247,7 +261,16 @@ async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
         Err(what) => ended(description, Outcome::Broken(what), vec![]),
         Ok(happened) => {
             let outcome = judged(&case, &happened, update);
-            ended(description, outcome, usage(&happened, &options))
+            let mut result = ended(description, outcome, usage(&happened, &options));
+            result.notes.clone_from(&happened.unused);
+            if let Outcome::Failed(_) = &result.outcome {
+                result.why = why(case.expected.as_ref().map(|expected| &expected.value), &happened);
+                if update {
+                    let golden = case.golden();
+                    result.notes.push(format!("{} is not written: the test fails its own expect", golden.display()));
+                }
+            }
+            result
         }
     }
 }
@@ -278,6 +301,8 @@ fn judged(case: &Case, happened: &Transcript, update: bool) -> Outcome {
             }
             false
         }
+        // What the test itself says is wrong is nothing to keep.
+        (_, true) if !unlike.is_empty() => false,
         (golden, true) => match std::fs::write(&golden_path, &now) {
             Ok(()) => golden.as_deref() != Some(&*now),
             Err(cause) => {

@@ -26,6 +26,8 @@ pub(crate) struct Transcript {
     pub(crate) batches: Vec<BatchTold>,
     pub(crate) storage: BTreeMap<String, String>,
     pub(crate) log: Vec<String>,
+    /// What the script has for calls that nobody made.
+    pub(crate) unused: Vec<String>,
     pub(crate) metrics: BTreeMap<String, String>,
     /// What each call of the component took, by the attempt that it was made for.
     pub(crate) usage: Vec<(Moment, Usage)>,
@@ -62,6 +64,8 @@ pub(crate) struct Attempted {
     /// `delivered`, a kind of failure, or a cause of death.
     pub(crate) ended: &'static str,
     pub(crate) message: Option<String>,
+    /// Why it was no success, for a person: also where that is another text each time.
+    pub(crate) why: Option<String>,
     /// What the service asked for.
     pub(crate) retry_after: Option<Duration>,
     /// What came before the next attempt.
@@ -76,6 +80,7 @@ impl Attempted {
             Outcome::Failed(failure) => Self {
                 ended: failure.kind.as_str(),
                 message: Some(failure.message.clone()),
+                why: Some(failure.message.clone()),
                 retry_after: failure.retry_after,
                 ..Self::default()
             },
@@ -83,7 +88,7 @@ impl Attempted {
                 // What a call took is another number each time.
                 let told = death.cause != DeathCause::CpuLimit && death.cause != DeathCause::OutOfMemory;
                 let message = told.then(|| death.in_short.clone());
-                Self { ended: death.cause.as_str(), message, ..Self::default() }
+                Self { ended: death.cause.as_str(), message, why: Some(death.in_short.clone()), ..Self::default() }
             }
         }
     }
@@ -159,7 +164,7 @@ impl Transcript {
     ) -> Self {
         let mut calls: Vec<_> = heard.calls.into_iter().map(|call| (call.moment, call.said)).collect();
         in_parts_order(&mut calls);
-        Self { calls, batches, storage, log: heard.log, metrics, usage: heard.usage, faults: vec![] }
+        Self { calls, batches, storage, log: heard.log, metrics, usage: heard.usage, ..Self::default() }
     }
 
     /// As expectations have it.
@@ -209,7 +214,7 @@ impl Transcript {
         let mut text = String::new();
         for (number, batch) in (1..).zip(&self.batches) {
             let last = batch.attempts.last();
-            let why = last.and_then(|attempt| attempt.message.as_deref()).map(|why| format!(": {why}"));
+            let why = last.and_then(|attempt| attempt.why.as_deref()).map(|why| format!(": {why}"));
             let outcome = match &batch.ended {
                 Ended::Waiting => last.map_or("waiting", |attempt| attempt.ended),
                 _ => batch.outcome(),

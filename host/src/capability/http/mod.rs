@@ -65,7 +65,8 @@ impl http::Host for Caller {
         let counted = answer::exchange(&answer, sent, began.elapsed());
         tracing::debug!(output = %self.services.output(), to, result = counted.result, took = ?counted.took, "an HTTP request");
         self.count(&counted);
-        Ok(answer.map(|incoming| answer::response(incoming, jiff::Timestamp::now())))
+        let now = self.wall_clock();
+        Ok(answer.map(|incoming| answer::response(incoming, now)))
     }
 }
 
@@ -96,6 +97,12 @@ impl Caller {
             addresses,
         };
         Ok((work.http.clone(), outgoing))
+    }
+
+    /// The time that a date in an answer is held against: that of whoever looks on, else this machine's.
+    fn wall_clock(&self) -> jiff::Timestamp {
+        let watched = self.services.watch().map(|watch| jiff::Timestamp::from_nanosecond(watch.now_ns().into()));
+        watched.and_then(Result::ok).unwrap_or_else(jiff::Timestamp::now)
     }
 
     fn count(&self, exchange: &HttpExchange) {

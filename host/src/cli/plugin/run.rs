@@ -66,9 +66,7 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let all = args.grants.iter().any(|grant| grant == "all") || (built_in && args.grants.is_empty());
     let grants = match all {
         true => None,
-        false => Some(
-            args.grants.iter().map(|grant| grant.parse()).collect::<Result<Vec<Grant>, _>>().map_err(Ended::Failed)?,
-        ),
+        false => Some(args.grants.iter().map(|text| granted(text)).collect::<Result<_, _>>()?),
     };
     let aws =
         AwsConfig { endpoint: args.aws_endpoint.clone(), region: args.aws_region.clone(), ..AwsConfig::default() };
@@ -88,10 +86,22 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     match runtime.block_on(once(&run)) {
         Ok(ran) => {
             print(&format!("{}\n{}", ran.told(), ran.summary()))?;
-            if ran.is_delivered() { Ok(()) } else { Err(Ended::Failed("not everything was delivered".into())) }
+            if ran.is_delivered() { Ok(()) } else { Err(Ended::Failed(undelivered(&ran.missing_grants()))) }
         }
         Err(OnceError::Config(faults)) => Err(Ended::Config(faults)),
         Err(error) => Err(error.into()),
+    }
+}
+
+fn granted(text: &str) -> Result<Grant, Ended> {
+    text.parse().map_err(|what| Ended::Failed(format!("--grant {text}: {what}")))
+}
+
+fn undelivered(missing: &[String]) -> String {
+    let failed = "not everything was delivered";
+    match missing {
+        [] => failed.to_owned(),
+        missing => format!("{failed}\n    help: give {}, or --grant all for what it asks for", missing.join(" ")),
     }
 }
 

@@ -119,6 +119,12 @@ fn told(result: &TestResult, width: usize, colours: bool) -> String {
         }
         Outcome::Broken(what) => text.push_str(&format!("  {what}\n")),
     }
+    for line in &result.why {
+        text.push_str(&format!("  {line}\n"));
+    }
+    for note in &result.notes {
+        text.push_str(&format!("  note: {note}\n"));
+    }
     text
 }
 

@@ -89,6 +89,12 @@ impl Script {
         self.next += 1;
         answer
     }
+
+    /// How many answers it has, and how many of them were ever given.
+    pub(crate) fn given(&self) -> (usize, usize) {
+        let Lines(lines) = &self.lines;
+        (lines.len(), self.next.min(lines.len()))
+    }
 }
 
 /// Reads `answers`.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::{Node, NodeValue, Place, Section, Sink, json_value};
+use crate::config::{Meaning, Node, NodeValue, Place, Section, Sink, json_value, nearest};
+use crate::plugin::{DeathCause, FailureKind};
 
 /// What is expected. Only what is named is compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +48,11 @@ pub(crate) fn read(top: &mut Section<'_>) -> Option<Expected> {
     put("config_faults", &mut section, &|node, path| {
         each(node, path, sink, |n, p, s| known(n, p, s, &["path", "message"]))
     });
-    for key in ["outcome", "log", "metrics", "storage"] {
+    put("outcome", &mut section, &|node, path| match &node.value {
+        NodeValue::List(_) => each(node, path, sink, outcome),
+        _ => outcome(node, path, sink),
+    });
+    for key in ["log", "metrics", "storage"] {
         put(key, &mut section, &|_, _| {});
     }
     section.finish(&[
@@ -94,14 +99,58 @@ fn call(node: &Node, path: &str, sink: &Sink) {
 
 fn batch(node: &Node, path: &str, sink: &Sink) {
     if let NodeValue::Scalar(_) = &node.value {
-        return;
+        return outcome(node, path, sink);
     }
     known(node, path, sink, &BATCH);
     let NodeValue::Map(entries) = &node.value else { return };
-    let attempts = entries.iter().find(|entry| entry.key == "attempts");
-    if let Some(NodeValue::List(list)) = attempts.map(|entry| &entry.value.value) {
-        for (n, item) in list.iter().enumerate().filter(|(_, item)| matches!(item.value, NodeValue::Map(_))) {
-            known(item, &format!("{path}.attempts[{n}]"), sink, &ATTEMPT);
-        }
+    let under = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+    if let Some(node) = under("outcome") {
+        outcome(node, &format!("{path}.outcome"), sink);
     }
+    if let Some(node) = under("attempts").filter(|node| !is_number(node)) {
+        each(node, &format!("{path}.attempts"), sink, attempt);
+    }
+}
+
+fn is_number(node: &Node) -> bool {
+    matches!(&node.value, NodeValue::Scalar(scalar) if matches!(scalar.meaning, Meaning::Int(_)))
+}
+
+fn attempt(node: &Node, path: &str, sink: &Sink) {
+    match &node.value {
+        NodeValue::Map(entries) => {
+            known(node, path, sink, &ATTEMPT);
+            if let Some(ended) = entries.iter().find(|entry| entry.key == "ended") {
+                word(&ended.value, &format!("{path}.ended"), sink, &attempt_words());
+            }
+        }
+        _ => word(node, path, sink, &attempt_words()),
+    }
+}
+
+fn outcome(node: &Node, path: &str, sink: &Sink) {
+    let mut words = vec!["delivered", "rejected", "retry_expired"];
+    words.extend(DeathCause::ALL.iter().filter(|cause| cause.blames_the_batch()).map(|cause| cause.as_str()));
+    words.extend(["waiting", "quarantined"]);
+    word(node, path, sink, &words);
+}
+
+fn attempt_words() -> Vec<&'static str> {
+    let failures = FailureKind::ALL.iter().map(|kind| kind.as_str());
+    let deaths = DeathCause::ALL.iter().map(|cause| cause.as_str());
+    ["delivered"].into_iter().chain(failures).chain(deaths).collect()
+}
+
+/// One of these words. What has `…` in it stands for several.
+fn word(node: &Node, path: &str, sink: &Sink, words: &[&str]) {
+    let message = match &node.value {
+        NodeValue::Faulty => return,
+        NodeValue::Scalar(scalar) if words.contains(&&*scalar.text) || scalar.text.contains('…') => return,
+        NodeValue::Scalar(scalar) => {
+            let meant = nearest(&scalar.text, words).map(|word| format!("; did you mean {word:?}?"));
+            format!("unknown word {:?}{}", scalar.text, meant.unwrap_or_default())
+        }
+        _ => format!("expected a word, found {}", node.found()),
+    };
+    sink.add_with_help(node.at, path, message, format!("it is one of {}", words.join(", ")));
 }

@@ -28,6 +28,7 @@ pub(crate) const OUTPUT: &str = "test";
 const NOW_NS: i64 = 1_767_323_045_000_000_000;
 /// How often a batch is tried where a test does not say.
 const ATTEMPTS: u64 = 5;
+const CONFIG_HELP: &str = "--config names a YAML file, or is JSON: --config '{\"url\": \"https://api.example.com\"}'";
 
 /// One test.
 #[derive(Debug, Clone)]
@@ -76,7 +77,7 @@ impl Case {
     /// # Errors
     /// Every fault at once.
     pub(crate) fn load(path: &Path) -> Result<Self, Faults> {
-        let text = text_of(path).map_err(Faults::one)?;
+        let text = named(path, "name a test file, a folder of them, or a project")?;
         Self::parse(&text, path, &|name| std::env::var(name).ok())
     }
 
@@ -108,8 +109,7 @@ impl Case {
     /// Every fault at once.
     pub(crate) fn of_config(config: &str) -> Result<Self, Faults> {
         let path = Path::new(if config.trim_start().starts_with('{') { "--config" } else { config });
-        let text =
-            if path == Path::new("--config") { config.to_owned() } else { text_of(path).map_err(Faults::one)? };
+        let text = if path == Path::new("--config") { config.to_owned() } else { named(path, CONFIG_HELP)? };
         let sink = Sink::new(&path.display().to_string());
         let at = Place { line: 1, column: 1 };
         let root = read_yaml(&text, &sink, &|name| std::env::var(name).ok());
@@ -130,7 +130,7 @@ impl Case {
     /// # Errors
     /// Every fault at once.
     pub(crate) fn credentials_of(path: &Path) -> Result<Vec<Credential>, Faults> {
-        let text = text_of(path).map_err(Faults::one)?;
+        let text = named(path, "--credentials names a YAML file with \"credentials:\" in it")?;
         let sink = Sink::new(&path.display().to_string());
         let root = read_yaml(&text, &sink, &|name| std::env::var(name).ok());
         let at = Place { line: 1, column: 1 };
@@ -151,6 +151,14 @@ impl Case {
     pub(crate) fn golden(&self) -> PathBuf {
         self.path.with_extension("golden.yaml")
     }
+}
+
+/// The text of a file; `help` is what to do where there is none.
+fn named(path: &Path, help: &str) -> Result<String, Faults> {
+    text_of(path).map_err(|fault| {
+        let help = if path.exists() { fault.help } else { Some(help.to_owned()) };
+        Faults::one(Fault { help, ..fault })
+    })
 }
 
 /// The plugin's options are `config.…` in a test, not `outputs.test.config.…`.

@@ -40,8 +40,9 @@ fn exported(folder: &Path, letters: &DeadLetters) -> String {
     let files = letters.list(&Filter::default()).unwrap();
     let to = folder.join("tests");
     let written = export(&Export { config, output: "archive".into(), files, to: to.clone() }).unwrap();
-    assert_eq!(written, [to.join("07070707070707070707070707070707.yaml")]);
-    std::fs::read_to_string(&written[0]).unwrap()
+    assert_eq!(written.written, [to.join("07070707070707070707070707070707.yaml")]);
+    assert!(written.kept.is_empty());
+    std::fs::read_to_string(&written.written[0]).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -99,6 +100,11 @@ fn records_with_reasons_of_their_own_keep_them_and_nothing_is_overwritten() {
         text.contains("- record: 1\n      reason: too new\n") || text.contains("- record: 1\n    reason: too new\n"),
         "{text}"
     );
+    let mut writer = letters.writer("archive", BatchId([8; 16]), "rejected").unwrap();
+    let letter = Letter { record: 0, time_ns: 0, tag: "app", kind: BodyKind::Text, body: b"a", reason: "too old" };
+    writer.record(&letter).unwrap();
+    writer.finish().unwrap();
+    std::fs::write(folder.path().join("tests/07070707070707070707070707070707.yaml"), "mine").unwrap();
     let files = letters.list(&Filter::default()).unwrap();
     let again = Export {
         config: folder.path().join("wharf.yaml"),
@@ -106,5 +112,30 @@ fn records_with_reasons_of_their_own_keep_them_and_nothing_is_overwritten() {
         files,
         to: folder.path().join("tests"),
     };
-    assert!(export(&again).unwrap_err().to_string().contains("is there already"));
+    let file = |name: &str| folder.path().join("tests").join(name);
+    let exported = export(&again).unwrap();
+    assert_eq!(exported.kept, [file("07070707070707070707070707070707.yaml")]);
+    assert_eq!(exported.written, [file("08080808080808080808080808080808.yaml")]);
+    assert_eq!(std::fs::read_to_string(&exported.kept[0]).unwrap(), "mine");
+}
+
+/// The reason is in the words of the SDKs: request line, status, where it sends to, and the beginning of the body.
+#[test]
+fn what_an_http_destination_answered_is_scripted_with_its_body() {
+    for (reason, answer) in [
+        (
+            "POST https://api.example.com/v1 answered 400: bad dataset",
+            "answers:\n  http:\n    status: 400\n    body: bad dataset\n",
+        ),
+        ("POST https://api.example.com/v1 answered 413", "answers:\n  http:\n    status: 413\n"),
+        (
+            "given up after 2 tries in 9 s: POST https://a.test/ answered 308 (to https://b.test/): moved",
+            "answers:\n  http:\n    status: 308\n    headers:\n      location: https://b.test/\n    body: moved\n",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let letters = letters(folder.path(), "rejected", &[reason; 3]);
+        let text = exported(folder.path(), &letters);
+        assert!(text.contains(answer), "{text}");
+    }
 }

@@ -55,6 +55,27 @@ fn every_fault_has_its_place_and_a_remedy() {
             "expect.batches[0]: unknown key \"outcom\"; did you mean \"outcome\"?",
         ),
         (
+            "records: [a]\nexpect: { outcome: deliverd }\n",
+            "t.yaml:2:20: expect.outcome: unknown word \"deliverd\"; did you mean \"delivered\"?\n    help: it is one of delivered, ",
+        ),
+        (
+            "records: [a]\nexpect: { outcome: [delivered, waitng] }\n",
+            "t.yaml:2:32: expect.outcome[1]: unknown word \"waitng\"; did you mean \"waiting\"?",
+        ),
+        ("records: [a]\nexpect: { batches: [rejectd] }\n", "expect.batches[0]: unknown word \"rejectd\"; did you mean"),
+        (
+            "records: [a]\nexpect: { batches: [{ outcome: trp }] }\n",
+            "expect.batches[0].outcome: unknown word \"trp\"; did you mean \"trap\"?",
+        ),
+        (
+            "records: [a]\nexpect: { batches: [{ attempts: [deliverd] }] }\n",
+            "t.yaml:2:34: expect.batches[0].attempts[0]: unknown word \"deliverd\"; did you mean \"delivered\"?",
+        ),
+        (
+            "records: [a]\nexpect: { batches: [{ attempts: [{ ended: throtled }] }] }\n",
+            "expect.batches[0].attempts[0].ended: unknown word \"throtled\"; did you mean \"throttled\"?",
+        ),
+        (
             "records: [a]\nexpect: { batches: [{ attempts: [{ endd: x }] }] }\n",
             "expect.batches[0].attempts[0]: unknown key \"endd\"; did you mean \"ended\"?",
         ),
@@ -121,4 +142,17 @@ async fn a_wrong_configuration_that_nobody_expects_is_told_at_its_place() {
 async fn a_test_that_expects_nothing_is_none() {
     let told = told_of(s3(), "config: { bucket: my-bucket }\nrecords: [a]\n").await;
     assert!(told.contains("it.yaml: the test expects nothing"), "{told}");
+}
+
+#[test]
+fn every_word_that_a_test_may_expect_is_taken() {
+    let text = "records: [a]\nexpect:\n  outcome: [delivered, rejected, retry_expired, trap, cpu_limit, out_of_memory, host_limit, invalid_report, waiting, quarantined, \"…\"]\n  batches: [{ attempts: 2 }, { attempts: [delivered, throttled, transient, auth, misconfigured, rejected, trap, timeout, host, { ended: cpu_limit }] }]\n";
+    assert_eq!(faults(text), "");
+}
+
+#[test]
+fn a_configuration_that_is_not_there_is_told_with_the_option_that_names_it() {
+    let shown = Case::of_config("no/such.yaml").unwrap_err().to_string();
+    assert!(shown.contains("no/such.yaml: cannot be read") && shown.contains("help: --config names"), "{shown}");
+    assert!(!shown.contains("-c FILE"), "{shown}");
 }

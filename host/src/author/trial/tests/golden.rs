@@ -93,3 +93,12 @@ async fn the_report_has_a_row_for_each_batch() {
     assert!(usage.memory > 0 && usage.memory % (64 << 10) == 0 && usage.memory <= usage.memory_limit, "{usage:?}");
     assert!(usage.host_calls >= 8 && !usage.cpu.is_zero(), "{usage:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_that_fails_its_own_expectation_gets_no_golden_file() {
+    let folder = written(&format!("{TEST}expect: {{ outcome: rejected }}\n"));
+    let updated = run(s3(), vec![folder.path().to_owned()], true).await;
+    assert!(matches!(updated[0].outcome, Outcome::Failed(_)));
+    assert!(updated[0].notes[0].ends_with("it.golden.yaml is not written: the test fails its own expect"));
+    assert!(!folder.path().join("it.golden.yaml").exists());
+}

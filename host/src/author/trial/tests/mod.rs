@@ -8,6 +8,7 @@ mod exported;
 mod faults;
 mod golden;
 mod http;
+mod reasons;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -63,6 +63,28 @@ impl Scripts {
         let script = scripts.iter_mut().find(|(pattern, _)| fits(pattern, line));
         script.map_or(Answer::Ok, |(_, script)| script.next())
     }
+
+    /// A line for each list with answers that no call got.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        let told = |place: String, script: &Script| match script.given() {
+            (all, given) if given == all => None,
+            (1, _) => Some(format!("{place}: its answer was never used")),
+            (all, 0) => Some(format!("{place}: none of its {all} answers was used")),
+            (all, given) => Some(format!("{place}: only {given} of its {all} answers were used")),
+        };
+        let aws = lock(&self.aws);
+        let mut lines: Vec<String> = aws
+            .iter()
+            .filter_map(|((capability, name), script)| told(format!("answers.{capability}.{name}"), script))
+            .collect();
+        lines.sort();
+        let http = lock(&self.http);
+        lines.extend(http.iter().filter_map(|(pattern, script)| match pattern.as_str() {
+            "…" => told("answers.http".into(), script),
+            line => told(format!("answers.http, {line}"), script),
+        }));
+        lines
+    }
 }
 
 /// The way to AWS of a test. `buckets` and `log_groups` are there.

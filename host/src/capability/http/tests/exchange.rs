@@ -7,6 +7,7 @@ use axum::response::IntoResponse as _;
 
 use super::*;
 use crate::capability::aws::testing::serve;
+use crate::capability::{Usage, Watch};
 
 #[tokio::test]
 async fn a_request_arrives_as_it_was_made_and_its_answer_comes_back() {
@@ -148,4 +149,30 @@ async fn requests_are_counted_by_how_they_ended() {
     ] {
         assert!(shown.lines().any(|one| one == line), "{line} is not in {shown}");
     }
+}
+
+/// A test's clock, which stands.
+#[derive(Debug)]
+struct Standing(i64);
+
+impl Watch for Standing {
+    fn now_ns(&self) -> i64 {
+        self.0
+    }
+    fn numbered(&self, _: &'static str, _: &str, _: u64) {}
+    fn logged(&self, _: &'static str, _: &str, _: &str) {}
+    fn used(&self, _: Usage) {}
+}
+
+/// The date is RFC 9110's own example, 784111777 seconds after 1970.
+#[tokio::test]
+async fn a_date_in_retry_after_is_held_against_the_clock_of_whoever_looks_on() {
+    let (url, _) = serve(|_| {
+        (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], "").into_response()
+    })
+    .await;
+    let mut output = Setup::granted(&[&url]).start();
+    output.caller.services.watched_by(Arc::new(Standing((784_111_777 - 90) * 1_000_000_000)));
+    let answer = output.send(request("GET", &url)).await.unwrap();
+    assert_eq!(answer.retry_after_ms, Some(90_000));
 }
