@@ -47,7 +47,7 @@ impl Services {
         check_environment()?;
         check_settings(&config.http)?;
         let aws = Connection::for_settings(&settings.aws);
-        let credentials = Credentials::new(config.credentials.clone(), Arc::clone(&aws));
+        let credentials = Credentials::new(config.credentials_of(settings).to_vec(), Arc::clone(&aws));
         let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http);
         let work = Work { state, metrics, aws, http };
         Ok(Self::with(settings.name.clone(), Some(work)))

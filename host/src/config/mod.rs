@@ -7,7 +7,7 @@
 //! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`], [`outputs`], [`aws`] and [`http`] say which keys there are.
+//! [`top`], [`sources`], [`outputs`], [`tenants`], [`aws`] and [`http`] say which keys there are.
 
 mod aws;
 mod env;
@@ -28,6 +28,7 @@ mod schema;
 mod secret;
 mod sources;
 mod spans;
+mod tenants;
 mod top;
 pub mod units;
 mod yaml;

@@ -32,10 +32,49 @@ pub struct Config {
     pub http: HttpConfig,
     /// What the host adds to requests that name it, in the file's order.
     pub credentials: Vec<Credential>,
-    /// Sources in the file's order.
+    /// Tenants in the file's order.
+    pub tenants: Vec<TenantConfig>,
+    /// Sources in the file's order, the operator's own before those of tenants.
     pub sources: Vec<SourceConfig>,
-    /// Outputs in the file's order.
+    /// Outputs in the file's order, the operator's own before those of tenants.
     pub outputs: Vec<OutputConfig>,
+}
+
+impl Config {
+    /// The tenant of this name.
+    #[must_use]
+    pub fn tenant(&self, name: &str) -> Option<&TenantConfig> {
+        self.tenants.iter().find(|tenant| *tenant.name == *name)
+    }
+
+    /// The credentials that an output may be granted: its tenant's, or the operator's own.
+    #[must_use]
+    pub fn credentials_of(&self, output: &OutputConfig) -> &[Credential] {
+        match &output.tenant {
+            None => &self.credentials,
+            Some(name) => self.tenant(name).map_or(&[], |tenant| &tenant.credentials),
+        }
+    }
+}
+
+/// Somebody for whom Wharf delivers, apart from all others. A tenant's sources and outputs have names that begin with its own and a `/`:
+/// `acme/archive`. Records of a tenant never reach an output that is not the tenant's, and the operator's own never one of a tenant's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantConfig {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its part of what tenants share (CPU, journal bandwidth, connections), as against the others'. Default 1.
+    pub share: u32,
+    /// Globs of tags. Records that the operator's own sources take in with such a tag are the tenant's.
+    pub tags: Vec<String>,
+    /// What its outputs may be granted of credentials. Never the operator's.
+    pub credentials: Vec<Credential>,
+}
+
+/// What stands before the `/` in a name of a source or output: its tenant.
+#[must_use]
+pub fn tenant_in(name: &str) -> Option<&str> {
+    name.split_once('/').map(|(tenant, _)| tenant)
 }
 
 /// How to reach AWS, or what speaks like it. An output's own `aws` overrides single values.
@@ -143,8 +182,10 @@ impl Default for PluginsConfig {
 /// A source.
 #[derive(Debug, Clone)]
 pub struct SourceConfig {
-    /// Its name.
+    /// Its name: `app`, or `acme/app` where it is a tenant's.
     pub name: Arc<str>,
+    /// The tenant whose records it takes in; none: the operator's, or that of the tenant which claims their tag.
+    pub tenant: Option<Arc<str>>,
     /// Its records' tag. Default: its name.
     pub tag: Arc<str>,
     /// What it does.
@@ -302,8 +343,10 @@ pub struct GenerateConfig {
 /// An output.
 #[derive(Debug, Clone)]
 pub struct OutputConfig {
-    /// Its name: also the name of its durable state.
+    /// Its name, `archive`, or `acme/archive` where it is a tenant's: also the name of its durable state.
     pub name: Arc<str>,
+    /// The tenant whose records it takes; none: the operator's own.
+    pub tenant: Option<Arc<str>>,
     /// The component as it is written: a name or a path.
     pub plugin: String,
     /// Where that is.
@@ -331,10 +374,25 @@ pub struct OutputConfig {
 }
 
 impl OutputConfig {
+    /// Where it stands in the configuration: `outputs.archive`, `tenants.acme.outputs.archive`.
+    #[must_use]
+    pub fn section(&self) -> String {
+        output_section(&self.name)
+    }
+
     /// Where the component is.
     #[must_use]
     pub fn plugin_source(&self) -> PluginSource {
         self.plugin_source.clone()
+    }
+}
+
+/// Where an output of this name stands in the configuration.
+#[must_use]
+pub fn output_section(name: &str) -> String {
+    match name.split_once('/') {
+        None => format!("outputs.{name}"),
+        Some((tenant, name)) => format!("tenants.{tenant}.outputs.{name}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads `outputs`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::aws::Aws;
@@ -51,15 +52,18 @@ pub(crate) struct Components<'a> {
     pub dirs_hidden: &'a Hidden,
 }
 
-/// Reads every output whose component is known.
+/// Reads every output whose component is known, of a tenant where `tenant` names it.
 pub(crate) fn read(
     top: &mut Section<'_>,
+    tenant: Option<&str>,
     aws: &Aws,
     credentials: &Credentials,
     components: Components<'_>,
 ) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
-    top.missing("outputs", help);
+    if tenant.is_some() || !top.is_written("tenants") {
+        top.missing("outputs", help);
+    }
     let Some(section) = top.section("outputs") else { return vec![] };
     if section.is_empty() {
         section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
@@ -67,12 +71,12 @@ pub(crate) fn read(
     let mut outputs = vec![];
     for entry in section.entries() {
         super::sources::name(&section, &entry.key, entry.key_at, "output");
-        if entry.key == crate::dead_letter::REPLAY_FOLDER {
+        if tenant.is_none() && entry.key == crate::dead_letter::REPLAY_FOLDER {
             section.sink().add(entry.key_at, section.path(), format!("the name {:?} is Wharf's own", entry.key));
         }
         let path = section.path_of(&entry.key);
         if let Some(output) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
-            outputs.extend(one(output, &entry.key, aws, credentials, components));
+            outputs.extend(one(output, &entry.key, tenant, aws, credentials, components));
         }
     }
     outputs
@@ -81,6 +85,7 @@ pub(crate) fn read(
 fn one(
     mut section: Section<'_>,
     name: &str,
+    tenant: Option<&str>,
     defaults: &Aws,
     credentials: &Credentials,
     components: Components<'_>,
@@ -97,7 +102,8 @@ fn one(
     let retry = section.section("retry").map(retry).unwrap_or_default();
     let aws = aws(&mut section, defaults);
     let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
-    let (config, mut config_spans) = plugin_config(&mut section, name);
+    let name = super::tenants::full_name(tenant, name);
+    let (config, mut config_spans) = plugin_config(&mut section, &name);
     if let Some(PluginSource::Named { .. }) = &plugin_source {
         config_spans.note_dirs(components.dirs_hidden);
     }
@@ -109,7 +115,8 @@ fn one(
         config_spans.note_faulty("");
     }
     Some(OutputConfig {
-        name: name.into(),
+        name,
+        tenant: tenant.map(Arc::from),
         plugin: plugin?,
         plugin_source: plugin_source?,
         pin,

@@ -37,28 +37,34 @@ const HTTP: Elsewhere = &[
 ];
 const OTHERS: Elsewhere = &[NAME];
 
-/// Reads every source; those with faults are left out.
-pub(crate) fn read(top: &mut Section<'_>) -> Vec<Read> {
+/// Reads every source, of a tenant where `tenant` names it; those with faults are left out.
+pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
     let help = "add one, for example:\n    sources:\n      app: { type: tail, paths: [/var/log/app/*.log] }";
-    top.missing("sources", help);
+    // A tenant may have none of its own, but tags of the operator's; and where there are tenants, the operator may have none.
+    if tenant.is_none() && !top.is_written("tenants") {
+        top.missing("sources", help);
+    }
     let Some(section) = top.section("sources") else { return vec![] };
-    if section.is_empty() {
+    if section.is_empty() && tenant.is_none() {
         section.sink().add_with_help(section.at(), "sources", "there is no source", help);
     }
     let mut read = vec![];
     let mut stdin: Option<&str> = None;
     for entry in section.entries() {
         name(&section, &entry.key, entry.key_at, "source");
-        if entry.key == crate::dead_letter::REPLAY_SOURCE {
+        if tenant.is_none() && entry.key == crate::dead_letter::REPLAY_SOURCE {
             section.sink().add(entry.key_at, section.path(), format!("the name {:?} is Wharf's own", entry.key));
         }
         let path = section.path_of(&entry.key);
         let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
         let (listen_at, listen_is_hidden) = (source.place_of("listen"), source.is_hidden("listen"));
         let sink = source.sink();
-        let Some(config) = one(source, &entry.key) else { continue };
+        let Some(config) = one(source, &entry.key, tenant) else { continue };
         if matches!(config.kind, SourceKind::Stdin) {
-            if let Some(first) = stdin {
+            if tenant.is_some() {
+                let message = "the standard input is the operator's, and no tenant's";
+                sink.add(entry.key_at, &section.path_of(&entry.key), message);
+            } else if let Some(first) = stdin {
                 let message = format!("source {first} reads the standard input already");
                 sink.add(entry.key_at, &section.path_of(&entry.key), message);
             }
@@ -81,7 +87,7 @@ pub(crate) fn name(section: &Section<'_>, name: &str, at: Place, what: &str) {
     }
 }
 
-fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
+fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<SourceConfig> {
     section.missing("type", &format!("write type: {}", TYPES.join(", ")));
     let kind = section.text("type");
     let tag = section.text("tag");
@@ -120,7 +126,12 @@ fn one(mut section: Section<'_>, name: &str) -> Option<SourceConfig> {
         }
     };
     section.finish(elsewhere);
-    Some(SourceConfig { name: name.into(), tag: tag.map_or_else(|| name.into(), Arc::from), kind: kind? })
+    Some(SourceConfig {
+        name: super::tenants::full_name(tenant, name),
+        tenant: tenant.map(Arc::from),
+        tag: tag.map_or_else(|| name.into(), Arc::from),
+        kind: kind?,
+    })
 }
 
 fn tail(section: &mut Section<'_>) -> Option<TailConfig> {

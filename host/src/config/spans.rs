@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fault::{Fault, Place};
 use super::hidden::{ELSEWHERE, HERE, Hidden};
-use super::model::OutputConfig;
+use super::model::{OutputConfig, output_section};
 use super::node::{Meaning, Node, Value};
 
 /// The places of an output's `plugin` and of all that is in its `config`, by JSON Pointer (RFC 6901).
@@ -151,7 +151,7 @@ impl PluginConfigSpans {
     }
 
     pub(crate) fn fault(&self, place: Option<Place>, pointer: &str, message: String, help: Option<String>) -> Fault {
-        let path = format!("outputs.{}.config{}", self.output, dotted(pointer));
+        let path = format!("{}.config{}", output_section(&self.output), dotted(pointer));
         Fault { file: self.file.clone(), place, path, message, help }
     }
 }
@@ -160,7 +160,7 @@ impl PluginConfigSpans {
 #[must_use]
 pub fn fault_at_plugin(output: &OutputConfig, message: impl Into<String>, help: Option<String>) -> Fault {
     let spans = &output.config_spans;
-    let path = format!("outputs.{}.plugin", output.name);
+    let path = format!("{}.plugin", output.section());
     Fault { file: spans.file.clone(), place: Some(spans.plugin), path, message: message.into(), help }
 }
 
@@ -168,7 +168,7 @@ pub fn fault_at_plugin(output: &OutputConfig, message: impl Into<String>, help: 
 #[must_use]
 pub fn fault_at_pin(output: &OutputConfig, message: impl Into<String>, help: Option<String>) -> Fault {
     let spans = &output.config_spans;
-    let path = format!("outputs.{}.sha256", output.name);
+    let path = format!("{}.sha256", output.section());
     Fault { file: spans.file.clone(), place: Some(spans.pin), path, message: message.into(), help }
 }
 

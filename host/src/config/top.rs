@@ -11,7 +11,7 @@ use super::hidden::Hidden;
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
-use super::{http, outputs, sources};
+use super::{http, outputs, sources, tenants};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
@@ -41,11 +41,14 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let log = top.section("log").map(log).unwrap_or_default();
     let (admin, admin_is_hidden) = top.section("admin").map(admin).unwrap_or_default();
     let (plugins, dirs_hidden) = top.section("plugins").map(|section| plugins(section, folder)).unwrap_or_default();
-    let sources = sources::read(&mut top);
+    let mut sources = sources::read(&mut top, None);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
     let components = outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden };
-    let outputs = outputs::read(&mut top, &aws, &credentials, components);
+    let mut outputs = outputs::read(&mut top, None, &aws, &credentials, components);
+    let tenants = tenants::read(&mut top, &aws, components);
+    sources.extend(tenants.sources);
+    outputs.extend(tenants.outputs);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
     // Anchors need a place to live: `x-…` at the top level is the file's own.
     top.finish_but(ELSEWHERE, |key| key.starts_with("x-"));
@@ -59,6 +62,7 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
         plugins,
         http,
         credentials: credentials.whole,
+        tenants: tenants.tenants,
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })
@@ -156,7 +160,7 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
         let port = taken.entry(listen.port()).or_default();
         let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
-            let path = format!("sources.{}.listen", source.config.name);
+            let path = format!("{}.listen", tenants::source_section(&source.config.name));
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
                 false => format!("{listen} is taken: {name} listens on {other}"),

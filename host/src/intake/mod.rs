@@ -6,25 +6,26 @@
 
 mod line;
 mod pattern;
+mod routes;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::config::tenant_in;
 use crate::journal::Journal;
-use crate::queue::{Admission, Ledger, Queue, WhenFull};
+use crate::queue::{Admission, Ledger, Queue};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
 use crate::telemetry::Metrics;
 use line::{Done, Granted, Line, Log, NotNow, Parcel};
 use pattern::Pattern;
-
-/// Tags that are remembered with their outputs. Past it, all are forgotten: tags made up without end must not fill memory.
-const REMEMBERED_TAGS: usize = 4096;
+use routes::Routes;
+pub use routes::{EmptyMatch, Routing};
 
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -41,9 +42,7 @@ pub struct Intake {
 }
 
 struct Inner {
-    /// Outputs that can say "full" stand before those that then drop: what is dropped is counted once.
-    outputs: Vec<(Vec<Pattern>, Queue)>,
-    by_tag: Mutex<HashMap<Arc<str>, Arc<[Queue]>>>,
+    routes: RwLock<Arc<Routes>>,
     line: Arc<Line>,
     ledger: Ledger,
     positions: Mutex<HashMap<Arc<str>, Vec<Position>>>,
@@ -63,11 +62,6 @@ pub struct Ticket {
     /// None: there is nothing to wait for.
     done: Option<Done>,
 }
-
-/// An output's `match` that matches nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("output {0} has an empty match: no tag is ever empty; write `*` for all tags")]
-pub struct EmptyMatch(Arc<str>);
 
 /// Why a chunk was not taken. None of it may be acknowledged; all of it may be handed in again.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -127,43 +121,33 @@ pub fn wants(patterns: &[String], tag: &str) -> bool {
 }
 
 impl Intake {
-    /// An intake before these outputs' queues, each with the patterns of the tags that it wants (`*` is any characters, `?` is
-    /// one). `positions` are those of all sources as they were found at start.
+    /// An intake before these outputs' queues. `positions` are those of all sources as they were found at start.
     ///
     /// # Errors
     /// Where a pattern is empty.
     pub fn new(
-        routes: Vec<(Vec<String>, Queue)>,
+        routing: Routing,
         journal: Journal,
         ledger: Ledger,
         positions: Vec<Position>,
         metrics: Metrics,
     ) -> Result<Self, EmptyMatch> {
-        Self::with(routes, Arc::new(journal), ledger, positions, metrics)
+        Self::with(routing, Arc::new(journal), ledger, positions, metrics)
     }
 
     fn with(
-        routes: Vec<(Vec<String>, Queue)>,
+        routing: Routing,
         log: Arc<dyn Log>,
         ledger: Ledger,
         positions: Vec<Position>,
         metrics: Metrics,
     ) -> Result<Self, EmptyMatch> {
-        let mut outputs = Vec::new();
-        for (patterns, queue) in routes {
-            if patterns.iter().any(String::is_empty) {
-                return Err(EmptyMatch(queue.output().clone()));
-            }
-            outputs.push((patterns.iter().map(|text| Pattern::new(text)).collect(), queue));
-        }
-        outputs.sort_by_key(|(_, queue): &(Vec<Pattern>, Queue)| queue.when_full() == WhenFull::DropNewest);
         let mut by_source: HashMap<Arc<str>, Vec<Position>> = HashMap::new();
         for position in positions {
             by_source.entry(position.source.clone()).or_default().push(position);
         }
         let inner = Inner {
-            outputs,
-            by_tag: Mutex::default(),
+            routes: RwLock::new(Arc::new(Routes::new(routing)?)),
             line: Line::new(log),
             ledger,
             positions: Mutex::new(by_source),
@@ -171,6 +155,16 @@ impl Intake {
             stop: CancellationToken::new(),
         };
         Ok(Self { inner: Arc::new(inner), source: None })
+    }
+
+    /// From now on records go by these routes. What is on its way goes by those that it began with.
+    ///
+    /// # Errors
+    /// Where a pattern is empty; then nothing has changed.
+    pub fn reroute(&self, routing: Routing) -> Result<(), EmptyMatch> {
+        let routes = Arc::new(Routes::new(routing)?);
+        *self.inner.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
+        Ok(())
     }
 
     /// The same intake, for a source of this name: what comes in through it is counted as the source's. Without, it is
@@ -188,7 +182,7 @@ impl Intake {
     /// # Errors
     /// Only where Wharf is stopping.
     pub async fn enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
-        let queues = self.inner.queues_for(&chunk);
+        let queues = self.queues_for(&chunk);
         self.wait_in(chunk, &queues, false).await
     }
     /// The same, but never waits for room; and a chunk without positions that the journal refuses later is not handed in again:
@@ -200,7 +194,7 @@ impl Intake {
         if self.inner.stop.is_cancelled() {
             return Err(Refused::Stopping);
         }
-        let queues = self.inner.queues_for(&chunk);
+        let queues = self.queues_for(&chunk);
         if queues.is_empty() {
             return Ok(self.nobody_wants(&chunk));
         }
@@ -234,14 +228,14 @@ impl Intake {
     /// # Errors
     /// Where there is no such output, or Wharf is stopping.
     pub async fn enqueue_for(&self, output: &str, chunk: Chunk) -> Result<Ticket, Refused> {
-        let Some(queue) = self.inner.queue(output) else {
+        let Some(queue) = self.inner.routes().queue(output) else {
             return Err(Refused::Failed(format!("there is no output {output}")));
         };
         self.wait_in(chunk, &[queue], true).await
     }
     /// Whether an output of this name is configured.
     pub fn has_output(&self, output: &str) -> bool {
-        self.inner.queue(output).is_some()
+        self.inner.routes().queue(output).is_some()
     }
     /// The positions of a source as they were at start.
     pub fn positions(&self, source: &str) -> Vec<Position> {
@@ -299,6 +293,12 @@ impl Intake {
         Ok(Ticket { done })
     }
 
+    /// The queues that want the chunk.
+    fn queues_for(&self, chunk: &Chunk) -> Arc<[Queue]> {
+        let tenant = self.source.as_deref().and_then(tenant_in);
+        self.inner.routes().queues_for(tenant, &chunk.meta().tag)
+    }
+
     fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
         self.count_accepted(chunk);
         self.inner.metrics.dropped("", NO_OUTPUT, u64::from(chunk.meta().records));
@@ -314,25 +314,8 @@ impl Intake {
 }
 
 impl Inner {
-    fn queue(&self, output: &str) -> Option<Queue> {
-        self.outputs.iter().map(|(_, queue)| queue).find(|queue| **queue.output() == *output).cloned()
-    }
-
-    /// The queues that want a chunk of this tag.
-    fn queues_for(&self, chunk: &Chunk) -> Arc<[Queue]> {
-        let tag = &chunk.meta().tag;
-        let mut by_tag = self.by_tag.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queues) = by_tag.get(tag) {
-            return queues.clone();
-        }
-        let wanted = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tag));
-        let queues: Arc<[Queue]> =
-            self.outputs.iter().filter(|(patterns, _)| wanted(patterns)).map(|(_, queue)| queue.clone()).collect();
-        if by_tag.len() >= REMEMBERED_TAGS {
-            by_tag.clear();
-        }
-        by_tag.insert(tag.clone(), queues.clone());
-        queues
+    fn routes(&self) -> Arc<Routes> {
+        Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Room from all queues or from none; and the routes to those that do not drop the chunk. Else the one that is full.

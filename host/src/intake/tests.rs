@@ -53,7 +53,7 @@ fn house_in(dir: tempfile::TempDir, max_bytes: Option<u64>, outputs: Vec<(&str, 
     let committing = ledger.clone();
     journal.start(Box::new(move |group| committing.committed(group)));
     let routes = patterns.iter().map(|p| vec![(*p).to_owned()]).zip(queues.clone()).collect();
-    let intake = Intake::new(routes, journal.clone(), ledger, positions, metrics.clone()).unwrap();
+    let intake = Intake::new(routes.into(), journal.clone(), ledger, positions, metrics.clone()).unwrap();
     House { dir, journal, metrics, queues, intake }
 }
 
@@ -227,7 +227,7 @@ fn an_empty_match_is_refused() {
     let (state, _) = State::open(&dir.path().join("data")).unwrap();
     let ledger = Ledger::new(journal.clone(), state, Metrics::new());
     let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
-    let error = Intake::new(vec![(vec![String::new()], queue)], journal, ledger, vec![], Metrics::new()).unwrap_err();
+    let error = Intake::new(vec![(vec![String::new()], queue)].into(), journal, ledger, vec![], Metrics::new()).unwrap_err();
     assert!(error.to_string().contains("output a"), "{error}");
 }
 
@@ -446,7 +446,7 @@ proptest! {
             let ledger = Ledger::new(journal, state, Metrics::new());
             let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
             let routes = vec![(vec!["*".to_owned()], queue)];
-            let intake = Intake::with(routes, log.clone(), ledger, vec![], Metrics::new()).unwrap();
+            let intake = Intake::with(routes.into(), log.clone(), ledger, vec![], Metrics::new()).unwrap();
             let sender = tokio::spawn({
                 let turns = turns.clone();
                 async move {

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::admin::AdminServer;
 use crate::config::{Config, Faults};
 use crate::dead_letter::DeadLetters;
-use crate::intake::Intake;
+use crate::intake::{Intake, Routing};
 use crate::journal::{Journal, Options, Recovery};
 use crate::output::{Output, OutputHandle};
 use crate::plugin::{HostOptions, PluginHost};
@@ -98,9 +98,12 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     rooms.journal.start(Box::new(move |group| ledger.committed(group)));
     let running = outputs::start(&config, &checked, &queues, &rooms, &metrics).await.map_err(failed)?;
     board.outputs(&config, &checked, running.iter().map(Output::handle).collect(), &rooms.journal);
-    let routes = config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect();
+    let routing = Routing {
+        claims: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tags.clone())).collect(),
+        outputs: config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect(),
+    };
     let intake =
-        Intake::new(routes, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
+        Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;

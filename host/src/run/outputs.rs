@@ -67,9 +67,6 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
     if let (Err(what), Some(first)) = (check_environment(), config.outputs.first()) {
         faults.push(fault_at_plugin(first, what, None));
     }
-    // Of one that is faulty, nothing is known here.
-    let are_whole = !known.iter().any(|fault| fault.is_in("credentials"));
-    let credentials = are_whole.then_some(config.credentials.as_slice());
     for output in &config.outputs {
         let plugin = match loaded.entry((&output.plugin_source, output.pin)) {
             Entry::Occupied(known) => known.into_mut(),
@@ -77,8 +74,12 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
         };
         match plugin {
             Ok(plugin) => {
-                let section = format!("outputs.{}", output.name);
+                let section = output.section();
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
+                // Of one that is faulty, nothing is known here.
+                let defined = output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
+                let are_whole = !known.iter().any(|fault| fault.is_in(&defined));
+                let credentials = are_whole.then(|| config.credentials_of(output));
                 match check_output(output, plugin, is_whole, credentials).await {
                     Ok(it) => checked.extend(it),
                     Err(found) => faults.extend(found),

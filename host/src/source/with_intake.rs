@@ -42,7 +42,7 @@ impl House {
         let committing = ledger.clone();
         journal.start(Box::new(move |group| committing.committed(group)));
         let routes = vec![(vec!["*".to_owned()], queue.clone())];
-        let intake = Intake::new(routes, journal.clone(), ledger, positions, Metrics::new()).unwrap();
+        let intake = Intake::new(routes.into(), journal.clone(), ledger, positions, Metrics::new()).unwrap();
         Self { journal, queue, intake }
     }
 
@@ -67,7 +67,7 @@ impl House {
 }
 
 fn source(kind: SourceKind) -> SourceConfig {
-    SourceConfig { name: "app".into(), tag: "app".into(), kind }
+    SourceConfig { name: "app".into(), tenant: None, tag: "app".into(), kind }
 }
 
 fn following(logs: &Path) -> TailConfig {

@@ -5,7 +5,7 @@
 
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
-use crate::config::LogGroupGrant;
+use crate::config::{LogGroupGrant, output_section};
 
 /// Longest name of a log group or a log stream, characters:
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogStream.html>.
@@ -20,7 +20,8 @@ pub(crate) fn check_group(output: &str, grants: &[LogGroupGrant], name: &str) ->
     let granted: Vec<&str> = grants.iter().map(|grant| grant.log_group.as_str()).collect();
     let granted = if granted.is_empty() { "nothing".to_owned() } else { granted.join(", ") };
     Err(HostError::Denied(format!(
-        "log group {name} is not granted to output {output}, which may touch {granted} (outputs.{output}.grants.cloudwatch_logs)"
+        "log group {name} is not granted to output {output}, which may touch {granted} ({}.grants.cloudwatch_logs)",
+        output_section(output)
     )))
 }
 

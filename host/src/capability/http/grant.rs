@@ -8,7 +8,7 @@ use url::{Host, Url};
 use super::addresses::Addresses;
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
-use crate::config::{GrantedCredential, HttpDestination};
+use crate::config::{GrantedCredential, HttpDestination, output_section};
 
 /// Longest part of a URL that a message shows, bytes.
 const SHOWN_BYTES: usize = 256;
@@ -18,9 +18,10 @@ pub(crate) fn check_destination(output: &str, grants: &[HttpDestination], url: &
     let covering: Vec<&HttpDestination> = grants.iter().filter(|grant| grant.covers(url)).collect();
     if covering.is_empty() {
         return Err(HostError::Denied(format!(
-            "{} is not granted to output {output}, which may send requests to {} (outputs.{output}.grants.http)",
+            "{} is not granted to output {output}, which may send requests to {} ({}.grants.http)",
             origin(url),
-            listed(grants)
+            listed(grants),
+            output_section(output)
         )));
     }
     let addresses = Addresses::public_and(covering.iter().flat_map(|grant| grant.extra_addresses()));
@@ -48,8 +49,9 @@ pub(crate) fn check_credential<'a>(
         let names: Vec<&str> = grants.iter().map(|grant| &*grant.name).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(HostError::Denied(format!(
-            "credential {:?} is not granted to output {output}, which may use {names} (outputs.{output}.grants.credentials)",
-            one_line(name, 64)
+            "credential {:?} is not granted to output {output}, which may use {names} ({}.grants.credentials)",
+            one_line(name, 64),
+            output_section(output)
         )));
     };
     if granted.to.iter().any(|to| to.covers(url)) {

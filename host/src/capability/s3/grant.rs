@@ -6,7 +6,7 @@
 
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
-use crate::config::S3Grant;
+use crate::config::{S3Grant, output_section};
 
 /// Longest key, bytes: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>.
 const KEY_BYTES: usize = 1024;
@@ -65,7 +65,8 @@ fn denied(output: &str, grants: &[S3Grant], wanted: &str) -> HostError {
         grants.iter().map(|grant| format!("s3://{}/{}*", grant.bucket, grant.key_prefix)).collect();
     let granted = if granted.is_empty() { "nothing".to_owned() } else { granted.join(", ") };
     HostError::Denied(format!(
-        "{wanted} is not granted to output {output}, which may touch {granted} (outputs.{output}.grants.s3)"
+        "{wanted} is not granted to output {output}, which may touch {granted} ({}.grants.s3)",
+        output_section(output)
     ))
 }
 

@@ -243,6 +243,7 @@ fn output(
 ) -> OutputConfig {
     OutputConfig {
         name: OUTPUT.into(),
+        tenant: None,
         plugin: String::new(),
         plugin_source: PluginSource::BuiltIn(String::new()),
         pin: None,
