@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use tokio::sync::{oneshot, watch};
 
 use super::*;
+use crate::queue::WhenFull;
 use crate::journal::{AppendError, Condition, Options, Recovery};
 use crate::queue::{BatchLimits, QueueOptions};
 use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey};
@@ -52,7 +53,7 @@ fn house_in(dir: tempfile::TempDir, max_bytes: Option<u64>, outputs: Vec<(&str, 
     let (queues, positions) = ledger.restore(&recovery, options).unwrap();
     let committing = ledger.clone();
     journal.start(Box::new(move |group| committing.committed(group)));
-    let routes = patterns.iter().map(|p| vec![(*p).to_owned()]).zip(queues.clone()).collect();
+    let routes: Vec<_> = patterns.iter().map(|p| vec![(*p).to_owned()]).zip(queues.clone()).collect();
     let intake = Intake::new(routes.into(), journal.clone(), ledger, positions, metrics.clone()).unwrap();
     House { dir, journal, metrics, queues, intake }
 }
