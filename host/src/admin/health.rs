@@ -13,6 +13,8 @@ pub struct Health {
     pub problems: Vec<String>,
     /// The journal.
     pub journal: JournalHealth,
+    /// Every tenant.
+    pub tenants: Vec<TenantHealth>,
     /// Every output.
     pub outputs: Vec<OutputHealth>,
 }
@@ -41,11 +43,30 @@ pub struct JournalHealth {
     pub disk_bytes: u64,
 }
 
+/// How a tenant is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct TenantHealth {
+    /// Its name.
+    pub name: String,
+    /// How many outputs it has.
+    pub outputs: usize,
+    /// Bytes that are not settled, of all of them.
+    pub queue_bytes: u64,
+    /// What those may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal_limit_bytes: Option<u64>,
+    /// Age of its oldest undelivered record from its arrival; none where everything is delivered.
+    pub oldest_undelivered_seconds: Option<f64>,
+}
+
 /// How an output is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OutputHealth {
-    /// Its name.
+    /// Its name, `acme/archive` of a tenant's.
     pub name: String,
+    /// The tenant, where it is a tenant's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// Its component.
     pub plugin: String,
     /// Age of the oldest undelivered record from its arrival; none where everything is delivered.
@@ -105,6 +126,8 @@ impl Serialize for Health {
             uptime_seconds: f64,
             problems: &'a [String],
             journal: &'a JournalHealth,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            tenants: &'a [TenantHealth],
             outputs: &'a [OutputHealth],
         }
         Shown {
@@ -114,6 +137,7 @@ impl Serialize for Health {
             uptime_seconds: self.uptime_seconds,
             problems: &self.problems,
             journal: &self.journal,
+            tenants: &self.tenants,
             outputs: &self.outputs,
         }
         .serialize(serializer)

@@ -7,7 +7,7 @@
 mod health;
 mod server;
 
-pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, WorkerHealth};
+pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, TenantHealth, WorkerHealth};
 pub use server::{AdminError, AdminServer, serve};
 
 /// What the admin server shows.

@@ -148,8 +148,10 @@ mod tests {
                 uptime_seconds: 12.5,
                 problems: self.problems.clone(),
                 journal: JournalHealth { writable: true, reason: None, disk_bytes: 4096 },
+                tenants: vec![],
                 outputs: vec![OutputHealth {
                     name: "archive".into(),
+                    tenant: None,
                     plugin: "s3".into(),
                     oldest_undelivered_seconds: Some(3.0),
                     queue_bytes: 10,

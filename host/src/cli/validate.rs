@@ -5,9 +5,9 @@ use clap::Args as ClapArgs;
 use super::table::table;
 use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
-use crate::config::{Config, Draft, Faults, ForwardTag, SourceKind};
+use crate::config::{Config, Draft, Faults, ForwardTag, SourceKind, TenantConfig, TenantLimits};
 use crate::plugin::{HostOptions, PluginHost};
-use crate::run::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
+use crate::run::{CheckedOutput, all_faults, check_outputs, identity_warnings, shadowed_plugins, unwanted_sources};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,13 +115,64 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
         .collect();
     let unwanted: String = unwanted_sources(config)
         .iter()
-        .map(|source| format!("\nwarning: no output's `match` wants the tag of source {source}: its records would be counted as dropped\n"))
+        .map(|source| format!("\nwarning: no output's `match` wants the tag of source {source}{}: {} records would be counted as dropped\n", of_some(config, source), if of_some(config, source).is_empty() { "its" } else { "their" }))
         .collect();
+    let identities: String =
+        identity_warnings(config, checked).iter().map(|warning| format!("\nwarning: {warning}\n")).collect();
+    let (mut tenants, mut tenants_table) = (String::new(), String::new());
+    if !config.tenants.is_empty() {
+        tenants = format!(", {}", counted(config.tenants.len(), "tenant", "tenants"));
+        let rows: Vec<Vec<String>> = config.tenants.iter().map(|tenant| tenant_row(config, tenant)).collect();
+        let headings = ["TENANT", "SHARE", "TAGS", "SOURCES", "OUTPUTS", "AWS IDENTITY", "LIMITS"];
+        tenants_table = format!("\n{}", table(&headings, &rows));
+    }
     format!(
-        "{file} is valid: {}, {}\n\n{}\n{}{unwanted}{shadowed}",
+        "{file} is valid: {}, {}{tenants}\n\n{}\n{}{tenants_table}{unwanted}{shadowed}{identities}",
         counted(sources.len(), "source", "sources"),
         counted(outputs.len(), "output", "outputs"),
         table(&["SOURCE", "TYPE", "TAG", "FROM"], &sources),
         table(&["OUTPUT", "PLUGIN", "MATCH", "WORKERS", "BATCH", "TO"], &outputs),
     )
+}
+
+/// Of whom, where a source takes in records of several.
+fn of_some(config: &Config, source: &str) -> &'static str {
+    let found = config.sources.iter().find(|it| *it.name == *source);
+    if found.is_some_and(|source| source.senders().len() > 1) { " for some of its senders" } else { "" }
+}
+
+fn tenant_row(config: &Config, tenant: &TenantConfig) -> Vec<String> {
+    let name = &tenant.name;
+    // Its own, and those of the operator that it sends to.
+    let sends = config.sources.iter().filter(|source| source.senders().contains(&Some(name)));
+    let sources: Vec<&str> = sends.map(|source| &*source.name).collect();
+    let outputs = config.outputs.iter().filter(|output| output.tenant.as_ref() == Some(name)).count();
+    let identity = match (&tenant.aws.role_arn, &tenant.aws.profile) {
+        _ if !tenant.own_identity => "the host's".to_owned(),
+        (Some(role), _) if tenant.aws.external_id.is_some() => format!("{role} with external id"),
+        (Some(role), _) => role.clone(),
+        (None, Some(profile)) => format!("profile {profile}"),
+        (None, None) => String::new(),
+    };
+    vec![
+        name.to_string(),
+        tenant.share.to_string(),
+        tenant.tags.join(" "),
+        sources.join(" "),
+        outputs.to_string(),
+        identity,
+        limits(&tenant.limits),
+    ]
+}
+
+fn limits(limits: &TenantLimits) -> String {
+    let TenantLimits { journal_bytes, ingest, outputs, sources, workers } = limits;
+    let mut shown: Vec<String> = vec![];
+    shown.extend(journal_bytes.map(|bytes| format!("journal {}", format_size(bytes))));
+    shown.extend(ingest.bytes_per_second.map(|bytes| format!("{}/s", format_size(bytes))));
+    shown.extend(ingest.records_per_second.map(|records| format!("{records} records/s")));
+    for (what, most) in [("outputs", outputs), ("sources", sources), ("workers", workers)] {
+        shown.extend(most.map(|most| format!("{most} {what}")));
+    }
+    shown.join(", ")
 }

@@ -1,6 +1,6 @@
 //! Reads `aws` blocks: the common one, and those of outputs, which override single values of it.
 
-use super::fault::Place;
+use super::fault::Fault;
 use super::model::{AwsConfig, PayloadSigning};
 use super::reader::Section;
 use super::top::{MOMENT, YEAR};
@@ -8,14 +8,26 @@ use super::top::{MOMENT, YEAR};
 const CREDENTIALS: &str = "credentials come from the usual AWS chain: environment, profile, instance or task role";
 
 /// What a block, and the ones that it overrides, come to.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Aws {
     pub config: AwsConfig,
     /// A role is written, be it a faulty one.
     pub role_is_written: bool,
-    /// What only a role needs: where each is written, and its name with dots.
-    pub for_a_role: Vec<(Place, String)>,
+    /// What only a role needs, as the faults that each is where there is none.
+    pub for_a_role: Vec<Fault>,
 }
+
+impl Aws {
+    /// The same for somebody else: without the role, the profile, and what goes with them.
+    pub(crate) fn without_role(&self) -> Self {
+        let (role_arn, external_id, session_name, profile) = (None, None, None, None);
+        let config = AwsConfig { role_arn, external_id, session_name, profile, ..self.config.clone() };
+        Self { config, role_is_written: false, for_a_role: vec![] }
+    }
+}
+
+/// What says who somebody is to AWS.
+pub(crate) const IDENTITY: [&str; 5] = ["role_arn", "external_id", "session_name", "profile", "sts_endpoint"];
 
 /// Reads a block over `defaults`.
 pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
@@ -23,7 +35,15 @@ pub(crate) fn read(mut section: Section<'_>, defaults: &Aws) -> Aws {
         [("auto", PayloadSigning::Auto), ("always", PayloadSigning::Always), ("never", PayloadSigning::Never)];
     let role_is_written = section.has("role_arn") || defaults.role_is_written;
     let written = ["external_id", "session_name"].into_iter().filter(|key| section.has(key));
-    let mut for_a_role: Vec<_> = written.map(|key| (section.place_of(key), section.path_of(key))).collect();
+    let mut for_a_role: Vec<Fault> = written
+        .map(|key| Fault {
+            file: section.sink().file().clone(),
+            place: Some(section.place_of(key)),
+            path: section.path_of(key),
+            message: "there is no \"role_arn\" that it could be for".to_owned(),
+            help: None,
+        })
+        .collect();
     for_a_role.extend_from_slice(&defaults.for_a_role);
     let below = &defaults.config;
     let or = |own: Option<String>, default: &Option<String>| own.or_else(|| default.clone());

@@ -18,14 +18,27 @@ pub(crate) struct Expanded {
     pub hidden: Hidden,
 }
 
+/// What is wrong, and what to do.
+pub(crate) type Refusal = (String, Option<String>);
+
 /// Replaces the references in a text.
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub(crate) fn expand(
+#[cfg(test)]
+pub(crate) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Expanded, Refusal> {
+    expand_within(text, variable, &|_| None)
+}
+
+/// The same, where some variables may not be read: `refused` says why.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub(crate) fn expand_within(
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Expanded, (String, Option<String>)> {
+    refused: &dyn Fn(&str) -> Option<Refusal>,
+) -> Result<Expanded, Refusal> {
     let mut out = String::with_capacity(text.len());
     let mut referred = false;
     let mut hidden = Hidden::default();
@@ -41,7 +54,7 @@ pub(crate) fn expand(
                 return Err(("a reference `${` has no `}`".into(), Some("write $$ for a literal dollar sign".into())));
             };
             let (inside, after) = after.split_at(end);
-            out.push_str(&lookup(inside, variable, &mut hidden)?);
+            out.push_str(&lookup(inside, variable, refused, &mut hidden)?);
             referred = true;
             rest = after.strip_prefix('}').unwrap_or(after);
         } else {
@@ -59,8 +72,9 @@ pub(crate) fn expand(
 fn lookup(
     inside: &str,
     variable: &dyn Fn(&str) -> Option<String>,
+    refused: &dyn Fn(&str) -> Option<Refusal>,
     hidden: &mut Hidden,
-) -> Result<String, (String, Option<String>)> {
+) -> Result<String, Refusal> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -73,6 +87,9 @@ fn lookup(
             format!("`${{{inside}}}` is not a reference to an environment variable"),
             Some("write ${NAME} or ${NAME:-default}; write $$ for a literal dollar sign".into()),
         ));
+    }
+    if let Some(refusal) = refused(name) {
+        return Err(refusal);
     }
     match (variable(name), default) {
         // As in a shell: an empty variable takes the default too.

@@ -1,7 +1,10 @@
 //! What is wrong in a configuration, and where.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use super::confines::Confines;
 
 /// A place in the file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,15 +68,15 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Every fault of a configuration, in the order of the file. There is at least one.
+/// Every fault of a configuration, in the order of each file. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults(Vec<Fault>);
 
 impl Faults {
-    /// Sorted by place, each once; none where there is no fault.
+    /// Sorted by file and place, each once; none where there is no fault.
     #[must_use]
     pub fn of(mut faults: Vec<Fault>) -> Option<Self> {
-        faults.sort_by(|a, b| (a.place, &a.path, &a.message).cmp(&(b.place, &b.path, &b.message)));
+        faults.sort_by(|a, b| (&a.file, a.place, &a.path, &a.message).cmp(&(&b.file, b.place, &b.path, &b.message)));
         faults.dedup();
         if faults.is_empty() { None } else { Some(Self(faults)) }
     }
@@ -122,11 +125,34 @@ impl IntoIterator for Faults {
 pub(crate) struct Sink {
     file: Arc<str>,
     faults: std::cell::RefCell<Vec<Fault>>,
+    /// What the file may read, where it is not the operator's own.
+    confines: Option<Confines>,
 }
 
 impl Sink {
     pub(crate) fn new(file: &str) -> Self {
-        Self { file: file.into(), faults: std::cell::RefCell::default() }
+        Self { file: file.into(), faults: std::cell::RefCell::default(), confines: None }
+    }
+
+    /// For a file that may not read everything.
+    pub(crate) fn confined(file: &str, confines: Confines) -> Self {
+        Self { confines: Some(confines), ..Self::new(file) }
+    }
+
+    /// What the file may read, where it is not the operator's own.
+    pub(crate) fn confines(&self) -> Option<&Confines> {
+        self.confines.as_ref()
+    }
+
+    /// Where a path that the file names leads.
+    ///
+    /// # Errors
+    /// Where the file may not read what is there: what is wrong, and what to do.
+    pub(crate) fn path(&self, written: &str) -> Result<PathBuf, (String, Option<String>)> {
+        match &self.confines {
+            None => Ok(written.into()),
+            Some(confines) => confines.path(written),
+        }
     }
 
     pub(crate) fn file(&self) -> &Arc<str> {
@@ -144,6 +170,11 @@ impl Sink {
     pub(crate) fn push(&self, place: Place, path: &str, message: String, help: Option<String>) {
         let fault = Fault { file: self.file.clone(), place: Some(place), path: path.to_owned(), message, help };
         self.faults.borrow_mut().push(fault);
+    }
+
+    /// Takes over what was found elsewhere.
+    pub(crate) fn extend(&self, found: Vec<Fault>) {
+        self.faults.borrow_mut().extend(found);
     }
 
     /// How many there are so far.

@@ -7,6 +7,7 @@ use super::model::{ForwardConfig, ForwardSecurity, ForwardTag, ForwardUser, TlsC
 use super::node::{Entry, Node, Value};
 use super::reader::{Elsewhere, Section};
 use super::secret::Secret;
+use super::tokens::{self, Named};
 use super::top::{MOMENT, YEAR};
 
 /// Where an event's metadata is put when nothing is said.
@@ -28,8 +29,13 @@ pub(crate) const ELSEWHERE: Elsewhere = &[
     ("tls_cert_file", "did you mean \"tls\"? Write tls: { cert_file, key_file }"),
 ];
 
-/// `tag` is the source's, where it is written.
-pub(crate) fn forward(section: &mut Section<'_>, tag: Option<&str>) -> Option<ForwardConfig> {
+/// `tag` is the source's, where it is written; `tenant` is the one whose the source is. `tenants` gets those that it names.
+pub(crate) fn forward(
+    section: &mut Section<'_>,
+    tag: Option<&str>,
+    tenant: Option<&str>,
+    tenants: &mut Vec<Named>,
+) -> Option<ForwardConfig> {
     let unix_path = section.text("unix_path").map(PathBuf::from);
     if !section.has("unix_path") {
         section.missing("listen", "write for example listen: 127.0.0.1:24224, or unix_path: /run/wharf/forward.sock");
@@ -57,7 +63,7 @@ pub(crate) fn forward(section: &mut Section<'_>, tag: Option<&str>) -> Option<Fo
         }
     }
     let tls = section.section("tls").map(tls);
-    let security = security(section);
+    let security = security(section, tenant, tenants);
     let metadata_key = metadata_key(section);
     let waits = MOMENT..=Duration::from_secs(3600);
     let config = ForwardConfig {
@@ -101,9 +107,9 @@ fn metadata_key(section: &mut Section<'_>) -> Option<String> {
     }
 }
 
-fn security(section: &mut Section<'_>) -> Option<ForwardSecurity> {
+fn security(section: &mut Section<'_>, tenant: Option<&str>, tenants: &mut Vec<Named>) -> Option<ForwardSecurity> {
     let shared_key = section.secret("shared_key").map(Secret::new);
-    let users = users(section);
+    let users = users(section, tenant, tenants);
     let self_hostname = section.text("self_hostname");
     if shared_key.is_none() && users.is_empty() {
         if self_hostname.is_some() && !section.is_written("shared_key") && !section.is_written("users") {
@@ -124,7 +130,7 @@ fn hostname() -> String {
     if name.trim().is_empty() { "wharf".to_owned() } else { name.trim().to_owned() }
 }
 
-fn users(section: &mut Section<'_>) -> Vec<ForwardUser> {
+fn users(section: &mut Section<'_>, tenant: Option<&str>, tenants: &mut Vec<Named>) -> Vec<ForwardUser> {
     let path = section.path_of("users");
     let Some(Entry { value: node, .. }) = section.entry("users") else { return Vec::new() };
     let items: &[_] = match &node.value {
@@ -136,10 +142,20 @@ fn users(section: &mut Section<'_>) -> Vec<ForwardUser> {
             &[]
         }
     };
-    items.iter().enumerate().filter_map(|(n, item)| user(section, format!("{path}[{n}]"), item)).collect()
+    items
+        .iter()
+        .enumerate()
+        .filter_map(|(n, item)| user(section, format!("{path}[{n}]"), item, tenant, tenants))
+        .collect()
 }
 
-fn user(section: &Section<'_>, path: String, item: &Node) -> Option<ForwardUser> {
+fn user(
+    section: &Section<'_>,
+    path: String,
+    item: &Node,
+    tenant: Option<&str>,
+    tenants: &mut Vec<Named>,
+) -> Option<ForwardUser> {
     if !matches!(item.value, Value::Map(_)) {
         section.sink().add(item.at, &path, "expected { username, password }");
         return None;
@@ -149,16 +165,17 @@ fn user(section: &Section<'_>, path: String, item: &Node) -> Option<ForwardUser>
     user.missing("password", "write { username, password }");
     let username = user.text("username");
     let password = user.secret("password").map(Secret::new);
+    let tenant = tokens::tenant(&mut user, tenant, tenants);
     user.finish(&[("name", "did you mean \"username\"?"), ("user", "did you mean \"username\"?")]);
-    Some(ForwardUser { username: username?, password: password? })
+    Some(ForwardUser { username: username?, password: password?, tenant })
 }
 
 fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
     section.missing("cert_file", "name the PEM file of the server's certificate");
     section.missing("key_file", "name the PEM file of its private key");
-    let cert_file = section.text("cert_file").map(PathBuf::from);
-    let key_file = section.text("key_file").map(PathBuf::from);
-    let client_ca_file = section.text("client_ca_file").map(PathBuf::from);
+    let cert_file = section.file("cert_file");
+    let key_file = section.file("key_file");
+    let client_ca_file = section.file("client_ca_file");
     if let (Some(cert), Some(key)) = (&cert_file, &key_file)
         && let Err(faults) = crate::tls::server(cert, key, client_ca_file.as_deref())
     {

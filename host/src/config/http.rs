@@ -166,9 +166,9 @@ fn is_free_header(name: &str) -> bool {
 }
 
 /// A secret under `key`, or in the file that `file_key` names: one of both.
-fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) -> Option<SecretSource> {
+pub(crate) fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) -> Option<SecretSource> {
     let given = section.secret(key);
-    let file = section.text(file_key);
+    let file = section.file(file_key);
     match (section.has(key), section.has(file_key)) {
         (true, true) => {
             section.fault(file_key, format!("is there beside {key:?}, and only one of both can be"), None);
@@ -181,7 +181,7 @@ fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) 
         section.fault(key, format!("is longer than {LONGEST_SECRET} bytes, which no server takes"), None);
         return None;
     }
-    given.map(|text| SecretSource::Given(Secret::new(text))).or(file.map(|path| SecretSource::File(path.into())))
+    given.map(|text| SecretSource::Given(Secret::new(text))).or(file.map(SecretSource::File))
 }
 
 /// A list of destinations, not empty; one alone may stand for a list of one.

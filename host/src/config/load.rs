@@ -45,7 +45,7 @@ impl Draft {
             return (Self { config: None, faults: sink.into_vec() }, None);
         }
         let root = yaml::read(text, &sink, env).filter(|root| !root.is_empty());
-        let config = root.as_ref().and_then(|root| top::read(root, path.parent().unwrap_or(Path::new("")), &sink));
+        let config = root.as_ref().and_then(|root| top::read(root, path.parent().unwrap_or(Path::new("")), &sink, env));
         if config.is_none() && sink.len() == 0 {
             sink.add_with_help(start, "", "the file is empty", "`wharf --help` shows a first configuration");
         }
@@ -125,13 +125,21 @@ impl LettersPlace {
         let is_known = !top
             .iter()
             .any(|entry| entry.key == MERGE || (entry.key == "data_dir" && matches!(entry.value.value, Value::Faulty)));
-        let faults = draft.faults.into_iter().filter(|f| !is_known || f.path.is_empty() || f.is_in("data_dir"));
+        // A fault of a tenant's file says nothing of the data directory.
+        let main: &str = &path.display().to_string();
+        let matters = |f: &Fault| !is_known || f.path.is_empty() || f.is_in("data_dir");
+        let faults = draft.faults.into_iter().filter(|f| *f.file == *main && matters(f));
         match (Faults::of(faults.collect()), draft.config) {
             (None, Some(config)) => {
-                let outputs = top.iter().find(|entry| entry.key == "outputs");
-                let names = outputs.map_or(&[][..], |outputs| entries(&outputs.value)).iter();
-                let names = names.map(|entry| entry.key.clone()).filter(|name| name != MERGE);
-                Ok(Self { data_dir: config.data_dir, outputs: names.collect() })
+                let outputs = root.as_ref().and_then(|root| root.below("outputs"));
+                let mut names: Vec<String> = outputs.into_iter().flat_map(Node::keys).map(str::to_owned).collect();
+                let tenants = root.as_ref().and_then(|root| root.below("tenants"));
+                for (tenant, it) in tenants.into_iter().flat_map(|all| all.keys().zip(entries(all))) {
+                    let outputs = it.value.below("outputs");
+                    names.extend(outputs.into_iter().flat_map(Node::keys).map(|name| format!("{tenant}/{name}")));
+                }
+                names.extend(config.tenants_dir.iter().flat_map(|dir| super::tenants::output_names(dir)));
+                Ok(Self { data_dir: config.data_dir, outputs: names })
             }
             (Some(faults), _) => Err(faults),
             // Reading gives up only with a fault.

@@ -7,9 +7,10 @@
 //! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`], [`outputs`], [`tenants`], [`aws`] and [`http`] say which keys there are.
+//! [`top`], [`sources`], [`outputs`], [`tenants`], [`aws`] and [`http`] say which keys there are. [`confines`] says what the file of one tenant may read.
 
 mod aws;
+mod confines;
 mod env;
 mod fault;
 mod forward;
@@ -28,7 +29,9 @@ mod schema;
 mod secret;
 mod sources;
 mod spans;
+mod tenant_limits;
 mod tenants;
+mod tokens;
 mod top;
 pub mod units;
 mod yaml;
@@ -51,6 +54,7 @@ pub use rest::PluginConfigCheck;
 pub use schema::{check_plugin_config, expected_words};
 pub use secret::{Secret, SecretSource};
 pub use spans::{PluginConfigSpans, fault_at_pin, fault_at_plugin};
+pub(crate) use tokens::what_is_wrong_with as what_is_wrong_with_token;
 #[cfg(test)]
 pub(crate) use top::LEAST_MEMORY;
 pub(crate) use yaml::read as read_yaml;

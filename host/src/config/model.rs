@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::fault::Place;
 use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
@@ -32,8 +33,10 @@ pub struct Config {
     pub http: HttpConfig,
     /// What the host adds to requests that name it, in the file's order.
     pub credentials: Vec<Credential>,
-    /// Tenants in the file's order.
+    /// Tenants in the file's order, then those of `tenants_dir` by name.
     pub tenants: Vec<TenantConfig>,
+    /// The directory of tenants' files, if there is one.
+    pub tenants_dir: Option<PathBuf>,
     /// Sources in the file's order, the operator's own before those of tenants.
     pub sources: Vec<SourceConfig>,
     /// Outputs in the file's order, the operator's own before those of tenants.
@@ -67,8 +70,44 @@ pub struct TenantConfig {
     pub share: u32,
     /// Globs of tags. Records that the operator's own sources take in with such a tag are the tenant's.
     pub tags: Vec<String>,
+    /// Where those are written.
+    pub tags_at: Place,
+    /// What it may have and take in.
+    pub limits: TenantLimits,
+    /// Who its outputs are to AWS, with the operator's defaults already merged in. No output of it is somebody else.
+    pub aws: AwsConfig,
+    /// Whether that is a role or profile of its own, and not whoever the host is.
+    pub own_identity: bool,
     /// What its outputs may be granted of credentials. Never the operator's.
     pub credentials: Vec<Credential>,
+    /// The file that it is written in.
+    pub file: Arc<str>,
+}
+
+/// What a tenant may have, and take in. None is without limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TenantLimits {
+    /// Bytes on disk of all that waits for its outputs together, as their queues count it.
+    pub journal_bytes: Option<u64>,
+    /// How fast records come in.
+    pub ingest: IngestLimits,
+    /// How many outputs.
+    pub outputs: Option<u64>,
+    /// How many sources of its own.
+    pub sources: Option<u64>,
+    /// How many workers, of all outputs.
+    pub workers: Option<u64>,
+}
+
+/// How fast a tenant's records may come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IngestLimits {
+    /// Bytes of bodies a second.
+    pub bytes_per_second: Option<u64>,
+    /// Records a second.
+    pub records_per_second: Option<u64>,
+    /// What may come at once, after a while without any: so much time's worth. Default 10 s.
+    pub burst: Duration,
 }
 
 /// What stands before the `/` in a name of a source or output: its tenant.
@@ -192,6 +231,27 @@ pub struct SourceConfig {
     pub kind: SourceKind,
 }
 
+impl SourceConfig {
+    /// The tenants whose records it takes in, as far as the source says; none: whose the tag is. There is at least one.
+    #[must_use]
+    pub fn senders(&self) -> Vec<Option<&str>> {
+        if self.tenant.is_some() {
+            return vec![self.tenant.as_deref()];
+        }
+        let mut senders: Vec<Option<&str>> = match &self.kind {
+            SourceKind::Http(http) => http.tokens.iter().map(|token| token.tenant.as_deref()).collect(),
+            SourceKind::Forward(forward) => {
+                let users = forward.security.iter().flat_map(|security| &security.users);
+                users.map(|user| user.tenant.as_deref()).collect()
+            }
+            SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Generate(_) => vec![],
+        };
+        senders.sort_unstable();
+        senders.dedup();
+        if senders.is_empty() { vec![None] } else { senders }
+    }
+}
+
 /// What a source does.
 #[derive(Debug, Clone)]
 pub enum SourceKind {
@@ -255,6 +315,17 @@ pub struct HttpSourceConfig {
     pub idle_timeout: Duration,
     /// Connections at the same time. Default 1024.
     pub max_connections: usize,
+    /// Tokens, one of which a request has to carry; none is any request.
+    pub tokens: Vec<HttpToken>,
+}
+
+/// What a request may carry to be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpToken {
+    /// The token.
+    pub token: SecretSource,
+    /// Whose records its requests have; none: the operator's, or that of the tenant which claims their tag.
+    pub tenant: Option<Arc<str>>,
 }
 
 /// Records by the Fluentd forward protocol. It listens on an address, a Unix socket, or both.
@@ -316,6 +387,8 @@ pub struct ForwardUser {
     pub username: String,
     /// Password.
     pub password: Secret,
+    /// Whose records it sends; none: the operator's, or that of the tenant which claims their tag.
+    pub tenant: Option<Arc<str>>,
 }
 
 /// PEM files of a server by TLS.

@@ -103,6 +103,23 @@ impl Node {
         matches!(&self.value, Value::Scalar(Scalar { meaning: Meaning::Missing | Meaning::Null, .. }))
     }
 
+    /// What is below a key of a map.
+    pub(crate) fn below(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    /// The keys of a map; none of what is no map.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries = match &self.value {
+            Value::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|entry| entry.key.as_str()).filter(|key| *key != MERGE)
+    }
+
     /// Whether some of a scalar came from the environment, or of an item of a list.
     pub(crate) fn is_hidden(&self) -> bool {
         match &self.value {

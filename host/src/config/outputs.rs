@@ -61,7 +61,7 @@ pub(crate) fn read(
     components: Components<'_>,
 ) -> Vec<OutputConfig> {
     let help = "add one, for example:\n    outputs:\n      archive: { plugin: s3, match: \"*\", config: { bucket: my-bucket } }";
-    if tenant.is_some() || !top.is_written("tenants") {
+    if tenant.is_some() || !super::tenants::may_be_in(top) {
         top.missing("outputs", help);
     }
     let Some(section) = top.section("outputs") else { return vec![] };
@@ -94,13 +94,18 @@ fn one(
     section.missing("match", "say which tags it takes: match: \"*\" for all");
     let plugin = plugin(&mut section);
     let plugin_source = plugin.as_ref().map(|it| PluginSource::of(it, components.folder, components.dirs));
+    if let (Some(PluginSource::File(_)), Some(written)) = (&plugin_source, &plugin)
+        && let Err((what, help)) = section.sink().path(written)
+    {
+        section.fault("plugin", what, help);
+    }
     let pin = pin(&mut section, plugin_source.as_ref());
     let matches = matches(&mut section);
     let workers = section.count("workers", 1..=64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let batch = section.section("batch").map(batch).unwrap_or_default();
     let queue = section.section("queue").map(queue).unwrap_or_default();
     let retry = section.section("retry").map(retry).unwrap_or_default();
-    let aws = aws(&mut section, defaults);
+    let aws = aws(&mut section, tenant, defaults);
     let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
     let name = super::tenants::full_name(tenant, name);
     let (config, mut config_spans) = plugin_config(&mut section, &name);
@@ -162,14 +167,24 @@ fn pin(section: &mut Section<'_>, source: Option<&PluginSource>) -> Option<Pin> 
     pin
 }
 
-/// The output's `aws` over the common one.
-fn aws(section: &mut Section<'_>, defaults: &Aws) -> AwsConfig {
-    let own = section.section("aws").map(|section| super::aws::read(section, defaults));
+/// The output's `aws` over the common one, or its tenant's. Who a tenant's outputs are is the tenant's: were it each output's own, one could
+/// take on a role that trusts the host for another tenant's sake.
+fn aws(section: &mut Section<'_>, tenant: Option<&str>, defaults: &Aws) -> AwsConfig {
+    let own = section.section("aws").map(|block| {
+        if let Some(tenant) = tenant {
+            for key in super::aws::IDENTITY.into_iter().filter(|key| block.has(key)) {
+                let help =
+                    format!("write it under tenants.{tenant}.aws; what only one output needs is another tenant's");
+                block.fault(key, "all outputs of a tenant have the tenant's identity", Some(help));
+            }
+        }
+        super::aws::read(block, defaults)
+    });
     let it = own.as_ref().unwrap_or(defaults);
     let mut aws = it.config.clone();
     if aws.role_arn.is_none() {
-        for (at, path) in it.for_a_role.iter().filter(|_| !it.role_is_written) {
-            section.sink().add(*at, path, "there is no \"role_arn\" that it could be for");
+        if !it.role_is_written {
+            section.sink().extend(it.for_a_role.clone());
         }
         // Said once is enough: what opens connections would say it again.
         (aws.external_id, aws.session_name) = (None, None);

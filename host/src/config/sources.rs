@@ -7,13 +7,17 @@ use super::fault::{Place, choices, nearest};
 use super::forward;
 use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
 use super::reader::{Elsewhere, Section};
+use super::tokens::{self, Named};
 use super::top::MOMENT;
 
-/// A source, where its address is written, and whether that came from the environment.
+/// A source, the file and the place where its address is written, and whether that came from the environment.
 pub(crate) struct Read {
     pub config: SourceConfig,
+    pub file: Arc<str>,
     pub listen_at: Place,
     pub listen_is_hidden: bool,
+    /// Tenants that it names.
+    pub tenants: Vec<Named>,
 }
 
 const TYPES: [&str; 5] = ["tail", "stdin", "http", "forward", "generate"];
@@ -34,6 +38,10 @@ const HTTP: Elsewhere = &[
     ("port", "did you mean \"listen\"?"),
     ("address", "did you mean \"listen\"?"),
     ("max_body_bytes", "did you mean \"max_body_size\"?"),
+    ("token", "write tokens: [{ token: … }]"),
+    ("auth", "write tokens: [{ token: … }]"),
+    ("username", "requests carry a token: write tokens: [{ token: … }]"),
+    ("password", "requests carry a token: write tokens: [{ token: … }]"),
 ];
 const OTHERS: Elsewhere = &[NAME];
 
@@ -41,7 +49,7 @@ const OTHERS: Elsewhere = &[NAME];
 pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
     let help = "add one, for example:\n    sources:\n      app: { type: tail, paths: [/var/log/app/*.log] }";
     // A tenant may have none of its own, but tags of the operator's; and where there are tenants, the operator may have none.
-    if tenant.is_none() && !top.is_written("tenants") {
+    if tenant.is_none() && !super::tenants::may_be_in(top) {
         top.missing("sources", help);
     }
     let Some(section) = top.section("sources") else { return vec![] };
@@ -59,7 +67,8 @@ pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
         let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
         let (listen_at, listen_is_hidden) = (source.place_of("listen"), source.is_hidden("listen"));
         let sink = source.sink();
-        let Some(config) = one(source, &entry.key, tenant) else { continue };
+        let mut tenants = vec![];
+        let Some(config) = one(source, &entry.key, tenant, &mut tenants) else { continue };
         if matches!(config.kind, SourceKind::Stdin) {
             if tenant.is_some() {
                 let message = "the standard input is the operator's, and no tenant's";
@@ -70,16 +79,14 @@ pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
             }
             stdin = Some(&entry.key);
         }
-        read.push(Read { config, listen_at, listen_is_hidden });
+        read.push(Read { config, file: sink.file().clone(), listen_at, listen_is_hidden, tenants });
     }
     read
 }
 
 /// Names become file names and labels: few characters, no surprises.
 pub(crate) fn name(section: &Section<'_>, name: &str, at: Place, what: &str) {
-    let fine = (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
-    if !fine {
+    if !is_name(name) {
         let shown = super::node::shortened(name);
         let message = format!("{shown:?} cannot be the name of {} {what}", if what == "output" { "an" } else { "a" });
         let help = "names have 1 to 64 of the characters a-z, 0-9, _ and -";
@@ -87,7 +94,13 @@ pub(crate) fn name(section: &Section<'_>, name: &str, at: Place, what: &str) {
     }
 }
 
-fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<SourceConfig> {
+/// Whether a source, an output, a tenant or a credential may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+}
+
+fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>, tenants: &mut Vec<Named>) -> Option<SourceConfig> {
     section.missing("type", &format!("write type: {}", TYPES.join(", ")));
     let kind = section.text("type");
     let tag = section.text("tag");
@@ -104,9 +117,9 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<Sou
     let (kind, elsewhere) = match kind.as_str() {
         "tail" => (tail(&mut section).map(SourceKind::Tail), TAIL),
         "stdin" => (Some(SourceKind::Stdin), OTHERS),
-        "http" => (http(&mut section).map(SourceKind::Http), HTTP),
+        "http" => (http(&mut section, tenant, tenants).map(SourceKind::Http), HTTP),
         "forward" => (
-            forward::forward(&mut section, tag.as_deref()).map(|it| SourceKind::Forward(Box::new(it))),
+            forward::forward(&mut section, tag.as_deref(), tenant, tenants).map(|it| SourceKind::Forward(Box::new(it))),
             forward::ELSEWHERE,
         ),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
@@ -164,7 +177,7 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
     paths.map(|_| config)
 }
 
-fn http(section: &mut Section<'_>) -> Option<HttpSourceConfig> {
+fn http(section: &mut Section<'_>, tenant: Option<&str>, tenants: &mut Vec<Named>) -> Option<HttpSourceConfig> {
     section.missing("listen", "write for example listen: 127.0.0.1:9880");
     let listen = section.address("listen");
     let max_body_bytes = section.size("max_body_size", 1..=1 << 30).unwrap_or(16 << 20);
@@ -172,12 +185,14 @@ fn http(section: &mut Section<'_>) -> Option<HttpSourceConfig> {
     let header_timeout = section.duration("header_timeout", waits.clone()).unwrap_or(Duration::from_secs(10));
     let idle_timeout = section.duration("idle_timeout", waits).unwrap_or(Duration::from_secs(75));
     let max_connections = section.count("max_connections", 1..=1_000_000).unwrap_or(1024);
+    let tokens = tokens::read(section, tenant, tenants);
     listen.map(|listen| HttpSourceConfig {
         listen,
         max_body_bytes,
         header_timeout,
         idle_timeout,
         max_connections: usize::try_from(max_connections).unwrap_or(usize::MAX),
+        tokens,
     })
 }
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aws::{self, Aws};
-use super::fault::{Place, Sink, nearest};
+use super::fault::{Fault, Place, Sink, nearest};
 use super::hidden::Hidden;
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
-use super::{http, outputs, sources, tenants};
+use super::{http, outputs, sources, tenants, tokens};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
@@ -26,13 +26,20 @@ const ELSEWHERE: Elsewhere = &[
     ("service", "Wharf has \"log\", \"admin\" and \"grace\" at the top level"),
     ("sinks", "did you mean \"outputs\"?"),
     ("plugin", "it belongs to an output: outputs.NAME.plugin"),
+    ("tenant", "did you mean \"tenants\"?"),
+    ("limits", "write tenant_defaults: { limits: … } for all tenants, or tenants.NAME.limits for one"),
     ("region", "it belongs under \"aws\""),
     ("listen", "it belongs under \"admin\", or to a source"),
 ];
 
-/// Reads the whole configuration. `folder` is the file's: components are looked for from there. The result is only good where the sink stayed
-/// empty.
-pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
+/// Reads the whole configuration. `folder` is the file's: components and tenants' files are looked for from there. `variable` gives the
+/// environment, for those files. The result is only good where the sink stayed empty.
+pub(crate) fn read(
+    root: &Node,
+    folder: &Path,
+    sink: &Sink,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<Config> {
     let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
     let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
     let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
@@ -46,7 +53,9 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let credentials = http::credentials(&mut top);
     let components = outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden };
     let mut outputs = outputs::read(&mut top, None, &aws, &credentials, components);
-    let tenants = tenants::read(&mut top, &aws, components);
+    let tenants = tenants::read(&mut top, tenants::Around { aws: &aws, components, variable });
+    let named: Vec<tokens::Named> = sources.iter_mut().flat_map(|source| std::mem::take(&mut source.tenants)).collect();
+    tokens::check(&top, &named, &tenants.tenants, tenants.is_open);
     sources.extend(tenants.sources);
     outputs.extend(tenants.outputs);
     one_address_each(&top, &sources, admin.as_ref().map(|admin| (admin.listen, admin_is_hidden)));
@@ -63,6 +72,7 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
         http,
         credentials: credentials.whole,
         tenants: tenants.tenants,
+        tenants_dir: tenants.dir,
         sources: sources.into_iter().map(|s| s.config).collect(),
         outputs,
     })
@@ -165,7 +175,9 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
                 true => format!("is taken: {name} listens on the same address"),
                 false => format!("{listen} is taken: {name} listens on {other}"),
             };
-            top.sink().add_with_help(source.listen_at, &path, message, "give each its own port");
+            let (file, place) = (source.file.clone(), Some(source.listen_at));
+            let help = Some("give each its own port".to_owned());
+            top.sink().extend(vec![Fault { file, place, path, message, help }]);
         } else {
             port.push((listen, source.listen_is_hidden, format!("source {}", source.config.name)));
         }

@@ -257,7 +257,10 @@ impl Tree<'_> {
     }
 
     fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, at: Place) -> Node {
-        let Expanded { text, referred: from_environment, hidden } = match env::expand(text, self.variable) {
+        let Expanded { text, referred: from_environment, hidden } = match {
+            let refused = |name: &str| self.sink.confines().and_then(|confines| confines.refuses_variable(name));
+            env::expand_within(text, self.variable, &refused)
+        } {
             Ok(expanded) => expanded,
             Err((message, help)) => {
                 self.sink.push(at, &self.path(), message, help);

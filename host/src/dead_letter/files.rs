@@ -110,25 +110,24 @@ impl DeadLetters {
     /// Where the folder cannot be read. That there is none is no error: there are no dead letters then.
     pub fn list(&self, filter: &Filter) -> Result<Vec<LetterFile>, DeadLetterError> {
         let mut files = vec![];
-        for folder in folders(&self.folder)? {
-            let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        for Folder { name, path: folder } in folders(&self.folder)? {
             for entry in entries(&folder)? {
                 let file_name = entry.file_name();
                 let Some(stem) = file_name.to_str().and_then(|n| n.strip_suffix(".ndjson")) else { continue };
                 let (output, batch, kept) = if name == REPLAY_FOLDER {
                     let Some((output, batch)) = stem.rsplit_once("__") else { continue };
-                    (output, batch, Kept::ForReplay)
+                    (output.replacen(TENANT, "/", 1), batch, Kept::ForReplay)
                 } else {
-                    (name.as_str(), stem, Kept::Dead)
+                    (name.clone(), stem, Kept::Dead)
                 };
-                if check_output(output).is_err() || !is_batch(batch) || !filter.admits(output, batch) {
+                if check_output(&output).is_err() || !is_batch(batch) || !filter.admits(&output, batch) {
                     continue;
                 }
                 // A file that has just gone is none.
                 let Ok(metadata) = entry.metadata() else { continue };
                 if metadata.is_file() {
                     files.push(LetterFile {
-                        output: output.into(),
+                        output,
                         batch: batch.into(),
                         kept,
                         path: entry.path(),
@@ -147,9 +146,15 @@ impl DeadLetters {
     /// # Errors
     /// Where the folder cannot be read.
     pub fn outputs(&self) -> Result<Vec<String>, DeadLetterError> {
-        let name = |folder: &PathBuf| folder.file_name().and_then(|n| n.to_str()).map(ToOwned::to_owned);
-        let mut outputs: Vec<String> = folders(&self.folder)?.iter().filter_map(name).collect();
-        outputs.retain(|output| output != REPLAY_FOLDER);
+        let mut outputs = vec![];
+        for Folder { name, path } in folders(&self.folder)? {
+            let inside = entries(&path)?;
+            // A tenant's folder has its outputs' in it, and is none of an output unless the operator has one of this name.
+            let is_tenants = inside.iter().any(|e| e.path().is_dir()) && !inside.iter().any(|e| e.path().is_file());
+            if name != REPLAY_FOLDER && !is_tenants {
+                outputs.push(name);
+            }
+        }
         outputs.extend(self.replay_pending()?.into_iter().map(|file| file.output));
         outputs.sort();
         outputs.dedup();
@@ -186,7 +191,7 @@ impl DeadLetters {
             check_letters(&file)?;
             let replay = self.folder.join(REPLAY_FOLDER);
             make_folder(&replay)?;
-            let target = replay.join(format!("{}__{}.ndjson", file.output, file.batch));
+            let target = replay.join(format!("{}__{}.ndjson", file.output.replacen('/', TENANT, 1), file.batch));
             if !move_to_new(&file.path, &target)? {
                 let LetterFile { output, batch, .. } = file;
                 return Err(DeadLetterError::Waiting { output, batch, path: target });
@@ -266,13 +271,45 @@ fn move_to_new(from: &Path, to: &Path) -> Result<bool, DeadLetterError> {
     }
 }
 
-/// The real folders in a folder; links are none.
-pub(super) fn folders(folder: &Path) -> Result<Vec<PathBuf>, DeadLetterError> {
+/// Stands for the `/` of `acme/archive` in the name of a file.
+const TENANT: &str = "~";
+
+/// A folder of dead letters.
+pub(super) struct Folder {
+    /// The output's name, or [`REPLAY_FOLDER`].
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+/// The real folders of outputs, and that of what waits for its replay; links are none. Those of a tenant's outputs are in one of the
+/// tenant's name.
+pub(super) fn folders(folder: &Path) -> Result<Vec<Folder>, DeadLetterError> {
+    let mut found = vec![];
+    for path in real_folders(folder)? {
+        let Some(name) = own_name(&path) else { continue };
+        if name != REPLAY_FOLDER && check_output(&name).is_err() {
+            continue;
+        }
+        if name != REPLAY_FOLDER {
+            for path in real_folders(&path)? {
+                let output = own_name(&path).map(|output| format!("{name}/{output}"));
+                if let Some(name) = output.filter(|output| check_output(output).is_ok()) {
+                    found.push(Folder { name, path });
+                }
+            }
+        }
+        found.push(Folder { name, path });
+    }
+    Ok(found)
+}
+
+fn real_folders(folder: &Path) -> Result<Vec<PathBuf>, DeadLetterError> {
     let own = |e: &DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
-    let named = |p: &PathBuf| {
-        p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n == REPLAY_FOLDER || check_output(n).is_ok())
-    };
-    Ok(entries(folder)?.into_iter().filter(own).map(|e| e.path()).filter(named).collect())
+    Ok(entries(folder)?.into_iter().filter(own).map(|e| e.path()).collect())
+}
+
+fn own_name(path: &Path) -> Option<String> {
+    path.file_name().and_then(|n| n.to_str()).map(ToOwned::to_owned)
 }
 
 /// What is in a folder; nothing where there is none.
@@ -283,15 +320,21 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<DirEntry>, DeadLetterError> {
     }
 }
 
-/// Names of outputs are file names here, so only the characters that the configuration allows.
+/// Names of outputs are file names here, so only the characters that the configuration allows; a tenant's have one `/` in them.
 pub(super) fn check_output(name: &str) -> Result<(), DeadLetterError> {
-    let fine = (1..=64).contains(&name.len())
-        && name != REPLAY_FOLDER
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
-    if fine {
+    let (tenant, output) = match name.split_once('/') {
+        None => (None, name),
+        Some((tenant, output)) => (Some(tenant), output),
+    };
+    let fine = |name: &str| {
+        (1..=64).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+    };
+    // The first of the names is a folder beside that of what waits for its replay.
+    if fine(output) && tenant.is_none_or(fine) && tenant.unwrap_or(output) != REPLAY_FOLDER {
         return Ok(());
     }
-    let rule = "names have 1 to 64 of the characters a-z, 0-9, _ and -";
+    let rule = "names have 1 to 64 of the characters a-z, 0-9, _ and -, and one of a tenant's output begins with the tenant's and a /";
     Err(DeadLetterError::Name { what: "output", name: name.into(), rule })
 }
 

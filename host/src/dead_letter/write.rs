@@ -54,7 +54,7 @@ impl DeadLetters {
     /// Where the folder cannot be read.
     pub fn sweep(&self) -> Result<(), DeadLetterError> {
         for folder in super::files::folders(&self.folder)? {
-            for entry in super::files::entries(&folder)? {
+            for entry in super::files::entries(&folder.path)? {
                 let name = entry.file_name();
                 if name.to_str().is_some_and(|n| n.starts_with('.') && n.ends_with(".tmp")) {
                     let path = entry.path();

@@ -3,10 +3,15 @@
 //!
 //! A record that no output wants is counted as dropped (`no_output`) and is not kept; nor is its position, so it is read again
 //! after a restart, when an output may want it.
+//!
+//! A record is of one tenant, or the operator's own. Before anything else is asked, a tenant's own limits are: how fast it may send, and how
+//! much of the disk all of its outputs together may hold.
 
 mod line;
 mod pattern;
+mod rate;
 mod routes;
+mod tenants;
 #[cfg(test)]
 mod tests;
 
@@ -19,13 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::tenant_in;
 use crate::journal::Journal;
-use crate::queue::{Admission, Ledger, Queue};
+use crate::queue::{Admission, Ledger, Queue, WhenFull};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
 use crate::telemetry::Metrics;
 use line::{Done, Granted, Line, Log, NotNow, Parcel};
 use pattern::Pattern;
-use routes::Routes;
-pub use routes::{EmptyMatch, Routing};
+pub use routes::{EmptyMatch, Routing, claimant};
+use routes::{Routes, Wanted};
+pub use tenants::{AtLimit, Limit};
+use tenants::{Taken, Tenants};
 
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -39,12 +46,15 @@ pub struct Intake {
     inner: Arc<Inner>,
     /// The source that this handle is for.
     source: Option<Arc<str>>,
+    /// The tenant whose everything is that comes in through it, where that is known.
+    tenant: Option<Arc<str>>,
 }
 
 struct Inner {
     routes: RwLock<Arc<Routes>>,
     line: Arc<Line>,
     ledger: Ledger,
+    tenants: Tenants,
     positions: Mutex<HashMap<Arc<str>, Vec<Position>>>,
     metrics: Metrics,
     stop: CancellationToken,
@@ -74,6 +84,9 @@ pub enum Refused {
         /// When to try again.
         retry_after: Duration,
     },
+    /// The tenant whose records they are has what it may have.
+    #[error(transparent)]
+    AtLimit(Box<AtLimit>),
     /// The disk is full.
     #[error("the disk that holds the data directory is full")]
     DiskFull {
@@ -106,10 +119,21 @@ impl Refused {
         match self {
             Self::Full { what, .. } if what == JOURNAL => "journal_full",
             Self::Full { .. } => "queue_full",
+            Self::AtLimit(at) => at.limit.reason(),
             Self::DiskFull { .. } => "disk_full",
             Self::TooLarge { .. } => "too_large",
             Self::Failed(_) => "journal_failed",
             Self::Stopping => "stopping",
+        }
+    }
+
+    /// When to try again, where that can be said.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Full { retry_after, .. } | Self::DiskFull { retry_after } => Some(*retry_after),
+            Self::AtLimit(at) => Some(at.retry_after),
+            Self::TooLarge { .. } | Self::Failed(_) | Self::Stopping => None,
         }
     }
 }
@@ -132,16 +156,18 @@ impl Intake {
         positions: Vec<Position>,
         metrics: Metrics,
     ) -> Result<Self, EmptyMatch> {
-        Self::with(routing, Arc::new(journal), ledger, positions, metrics)
+        Self::with(routing, Arc::new(journal), ledger, positions, metrics, Tenants::new())
     }
 
     fn with(
-        routing: Routing,
+        mut routing: Routing,
         log: Arc<dyn Log>,
         ledger: Ledger,
         positions: Vec<Position>,
         metrics: Metrics,
+        tenants: Tenants,
     ) -> Result<Self, EmptyMatch> {
+        tenants.set(std::mem::take(&mut routing.limits));
         let mut by_source: HashMap<Arc<str>, Vec<Position>> = HashMap::new();
         for position in positions {
             by_source.entry(position.source.clone()).or_default().push(position);
@@ -150,19 +176,23 @@ impl Intake {
             routes: RwLock::new(Arc::new(Routes::new(routing)?)),
             line: Line::new(log),
             ledger,
+            tenants,
             positions: Mutex::new(by_source),
             metrics,
             stop: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner), source: None })
+        Ok(Self { inner: Arc::new(inner), source: None, tenant: None })
     }
 
-    /// From now on records go by these routes. What is on its way goes by those that it began with.
+    /// From now on records go by these routes, and tenants have these limits. What is on its way goes by those that it began with. What a
+    /// tenant has used of a limit stays used.
     ///
     /// # Errors
     /// Where a pattern is empty; then nothing has changed.
-    pub fn reroute(&self, routing: Routing) -> Result<(), EmptyMatch> {
+    pub fn reroute(&self, mut routing: Routing) -> Result<(), EmptyMatch> {
+        let limits = std::mem::take(&mut routing.limits);
         let routes = Arc::new(Routes::new(routing)?);
+        self.inner.tenants.set(limits);
         *self.inner.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
         Ok(())
     }
@@ -171,7 +201,13 @@ impl Intake {
     /// counted as of the source that its positions name, or that its tag is named after.
     #[must_use]
     pub fn for_source(&self, name: &Arc<str>) -> Self {
-        Self { inner: self.inner.clone(), source: Some(name.clone()) }
+        Self { inner: self.inner.clone(), source: Some(name.clone()), tenant: tenant_in(name).map(Arc::from) }
+    }
+
+    /// The same intake, for what this tenant sends to the source, whatever its tag is.
+    #[must_use]
+    pub fn for_tenant(&self, name: &Arc<str>) -> Self {
+        Self { tenant: Some(name.clone()), ..self.clone() }
     }
 
     /// Hands a chunk in, waiting for room where outputs say `block` or the disk is full. When it returns, the chunk has its place: chunks
@@ -182,8 +218,11 @@ impl Intake {
     /// # Errors
     /// Only where Wharf is stopping.
     pub async fn enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
-        let queues = self.queues_for(&chunk);
-        self.wait_in(chunk, &queues, false).await
+        let wanted = self.wanted(&chunk);
+        let taken = self.within_rate(&wanted, &chunk).await?;
+        let ticket = self.wait_in(chunk, &wanted, false).await?;
+        taken.keep();
+        Ok(ticket)
     }
     /// The same, but never waits for room; and a chunk without positions that the journal refuses later is not handed in again:
     /// the ticket tells.
@@ -194,9 +233,16 @@ impl Intake {
         if self.inner.stop.is_cancelled() {
             return Err(Refused::Stopping);
         }
-        let queues = self.queues_for(&chunk);
-        if queues.is_empty() {
-            return Ok(self.nobody_wants(&chunk));
+        let wanted = self.wanted(&chunk);
+        let taken = self.inner.tenants.take(&wanted, chunk.meta()).map_err(|at| self.at_limit(at))?;
+        let ticket = self.try_wanted(chunk, &wanted)?;
+        taken.keep();
+        Ok(ticket)
+    }
+
+    fn try_wanted(&self, chunk: Chunk, wanted: &Wanted) -> Result<Ticket, Refused> {
+        if wanted.queues.is_empty() {
+            return Ok(self.nobody_wants(&chunk, wanted));
         }
         // Before queues are asked: what they drop is counted, and a chunk that is refused comes again.
         if !self.inner.line.is_clear() {
@@ -204,10 +250,15 @@ impl Intake {
         }
         let (granted, routes) = self
             .inner
-            .admit(&shares(&chunk, &queues), chunk.meta(), false)
-            .map_err(|queue| Refused::Full { what: format!("output {}", queue.output()), retry_after: RETRY_AFTER })?;
+            .admit(&shares(&chunk, &wanted.queues), chunk.meta(), false, wanted)
+            .map_err(|full| match full {
+                Full::Queue(queue) => {
+                    Refused::Full { what: format!("output {}", queue.output()), retry_after: RETRY_AFTER }
+                }
+                Full::Tenant { at, .. } => self.at_limit(at),
+            })?;
         if routes.is_empty() {
-            self.count_accepted(&chunk);
+            self.count_accepted(&chunk, wanted);
             return Ok(Ticket { done: None });
         }
         let keep = !chunk.meta().positions.is_empty();
@@ -215,7 +266,7 @@ impl Intake {
         let counted = parcel.chunk.clone();
         match self.inner.line.join(parcel) {
             Ok(done) => {
-                self.count_accepted(&counted);
+                self.count_accepted(&counted, wanted);
                 Ok(Ticket { done: Some(done) })
             }
             Err(NotNow::Behind(_)) => Err(self.inner.line.refusal()),
@@ -228,14 +279,14 @@ impl Intake {
     /// # Errors
     /// Where there is no such output, or Wharf is stopping.
     pub async fn enqueue_for(&self, output: &str, chunk: Chunk) -> Result<Ticket, Refused> {
-        let Some(queue) = self.inner.routes().queue(output) else {
+        let Some(wanted) = self.inner.routes().output(output) else {
             return Err(Refused::Failed(format!("there is no output {output}")));
         };
-        self.wait_in(chunk, &[queue], true).await
+        self.wait_in(chunk, &wanted, true).await
     }
     /// Whether an output of this name is configured.
     pub fn has_output(&self, output: &str) -> bool {
-        self.inner.routes().queue(output).is_some()
+        self.inner.routes().output(output).is_some()
     }
     /// The positions of a source as they were at start.
     pub fn positions(&self, source: &str) -> Vec<Position> {
@@ -283,34 +334,71 @@ impl Intake {
         self.inner.line.stop();
     }
 
-    async fn wait_in(&self, chunk: Chunk, queues: &[Queue], never_drop: bool) -> Result<Ticket, Refused> {
-        if queues.is_empty() {
-            return Ok(self.nobody_wants(&chunk));
+    async fn wait_in(&self, chunk: Chunk, wanted: &Wanted, never_drop: bool) -> Result<Ticket, Refused> {
+        if wanted.queues.is_empty() {
+            return Ok(self.nobody_wants(&chunk, wanted));
         }
-        let joined = self.inner.stop.run_until_cancelled(self.inner.wait_for_place(&chunk, queues, never_drop)).await;
+        let joined = self.inner.stop.run_until_cancelled(self.inner.wait_for_place(&chunk, wanted, never_drop)).await;
         let done = joined.unwrap_or(Err(Refused::Stopping))?;
-        self.count_accepted(&chunk);
+        self.count_accepted(&chunk, wanted);
         Ok(Ticket { done })
     }
 
-    /// The queues that want the chunk.
-    fn queues_for(&self, chunk: &Chunk) -> Arc<[Queue]> {
-        let tenant = self.source.as_deref().and_then(tenant_in);
-        self.inner.routes().queues_for(tenant, &chunk.meta().tag)
+    /// Waits until the tenant may send as much.
+    async fn within_rate(&self, wanted: &Wanted, chunk: &Chunk) -> Result<Taken, Refused> {
+        let mut waits = false;
+        loop {
+            let at = match self.inner.tenants.take(wanted, chunk.meta()) {
+                Ok(taken) => return Ok(taken),
+                Err(at) => at,
+            };
+            if !std::mem::replace(&mut waits, true) {
+                self.inner.metrics.tenant_refused(&at.tenant, at.limit.name());
+            }
+            // Not for longer than this: the limit may be another one by then.
+            let pause = tokio::time::sleep(at.retry_after.min(RETRY_AFTER));
+            if self.inner.stop.run_until_cancelled(pause).await.is_none() {
+                return Err(Refused::Stopping);
+            }
+        }
     }
 
-    fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
-        self.count_accepted(chunk);
-        self.inner.metrics.dropped("", NO_OUTPUT, u64::from(chunk.meta().records));
+    /// Whose the chunk is, and which queues want it.
+    fn wanted(&self, chunk: &Chunk) -> Wanted {
+        self.inner.routes().wanted(self.tenant.as_deref(), &chunk.meta().tag)
+    }
+
+    fn at_limit(&self, at: AtLimit) -> Refused {
+        self.inner.metrics.tenant_refused(&at.tenant, at.limit.name());
+        Refused::AtLimit(Box::new(at))
+    }
+
+    fn nobody_wants(&self, chunk: &Chunk, wanted: &Wanted) -> Ticket {
+        self.count_accepted(chunk, wanted);
+        let of_nobody = wanted.tenant.as_ref().map_or_else(String::new, |tenant| format!("{tenant}/"));
+        self.inner.metrics.dropped(&of_nobody, NO_OUTPUT, u64::from(chunk.meta().records));
         Ticket { done: None }
     }
 
-    fn count_accepted(&self, chunk: &Chunk) {
+    fn count_accepted(&self, chunk: &Chunk, wanted: &Wanted) {
         let meta = chunk.meta();
         let of_position = meta.positions.first().map(|position| &position.source);
         let source = self.source.as_ref().or(of_position).unwrap_or(&meta.tag);
         self.inner.metrics.accepted(source, u64::from(meta.records), meta.body_bytes);
+        if let Some(tenant) = &wanted.tenant {
+            self.inner.metrics.tenant_accepted(tenant, u64::from(meta.records), meta.body_bytes);
+        }
     }
+}
+
+/// Who has no room.
+enum Full {
+    Queue(Queue),
+    /// `after_others`: some had granted room, and get it back.
+    Tenant {
+        at: AtLimit,
+        after_others: bool,
+    },
 }
 
 impl Inner {
@@ -319,38 +407,78 @@ impl Inner {
     }
 
     /// Room from all queues or from none; and the routes to those that do not drop the chunk. Else the one that is full.
-    fn admit(&self, shares: &[Share], meta: &ChunkMeta, never_drop: bool) -> Result<(Granted, Vec<Route>), Queue> {
+    ///
+    /// Where the tenant has a share of the disk, what its queues have is summed up under its lock. Nobody else adds to them then, and
+    /// what leaves them meanwhile only makes room.
+    fn admit(
+        &self,
+        shares: &[Share],
+        meta: &ChunkMeta,
+        never_drop: bool,
+        wanted: &Wanted,
+    ) -> Result<(Granted, Vec<Route>), Full> {
+        let account = self.tenants.with_journal_limit(wanted);
+        let books = account.as_ref().map(|account| account.books(&wanted.of_tenant));
+        let waits = |share: &Share| never_drop || share.queue.when_full() == WhenFull::Block;
+        // What cannot be dropped has to fit first, and what can be has what is left.
+        let mut waiting: u64 = shares.iter().filter(|share| waits(share)).map(|share| share.bytes).sum();
+        if let Some(books) = &books {
+            books.fits(waiting).map_err(|at| Full::Tenant { at, after_others: false })?;
+        }
         let mut granted = Granted::default();
         let mut taken = Vec::new();
-        for Share { queue, routes, bytes } in shares {
-            let admission =
-                if never_drop { queue.admit_or_wait(*bytes, meta.records) } else { queue.admit(*bytes, meta.records) };
+        for share in shares {
+            let Share { queue, routes, bytes } = share;
+            let admission = if waits(share) {
+                waiting -= bytes;
+                queue.admit_or_wait(*bytes, meta.records)
+            } else {
+                queue.admit_within(*bytes, meta.records, books.as_ref().and_then(|books| books.room_beside(waiting)))
+            };
             match admission {
                 Admission::Granted => {
                     granted.room.push((queue.clone(), *bytes));
                     taken.extend(routes.iter().cloned());
                 }
                 Admission::Dropped => {}
-                Admission::Full => return Err(queue.clone()),
+                Admission::Full => return Err(Full::Queue(queue.clone())),
+                Admission::FullForTenant => {
+                    let after_others = !granted.room.is_empty();
+                    let at = books.as_ref().map(|books| books.at_limit(*bytes));
+                    let full = at.map(|at| Full::Tenant { at, after_others });
+                    return Err(full.unwrap_or_else(|| Full::Queue(queue.clone())));
+                }
             }
         }
         Ok((granted, taken))
     }
 
     /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
-    async fn wait_for_place(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<Option<Done>, Refused> {
-        let shares = shares(chunk, queues);
+    async fn wait_for_place(&self, chunk: &Chunk, wanted: &Wanted, never_drop: bool) -> Result<Option<Done>, Refused> {
+        let shares = shares(chunk, &wanted.queues);
+        let mut waits = false;
         let (granted, routes) = loop {
             // Begun before the question: room that comes right after the answer is not missed.
-            let rooms: Vec<_> = queues.iter().map(Queue::room_from_now).collect();
-            match self.admit(&shares, chunk.meta(), never_drop) {
+            let rooms: Vec<_> = wanted.of_tenant.iter().map(Queue::room_from_now).collect();
+            match self.admit(&shares, chunk.meta(), never_drop, wanted) {
                 Ok(admitted) => break admitted,
                 // For the full one only: others get back what they had granted just now, and that wakes whoever waits for
                 // them; two that wait would wake each other for ever.
-                Err(full) => {
-                    let room = queues.iter().zip(rooms).find(|(queue, _)| queue.output() == full.output());
+                Err(Full::Queue(full)) => {
+                    let room = wanted.of_tenant.iter().zip(rooms).find(|(queue, _)| queue.output() == full.output());
                     if let Some((_, room)) = room {
                         let _ = tokio::time::timeout(RETRY_AFTER, room).await;
+                    }
+                }
+                Err(Full::Tenant { at, after_others }) => {
+                    if !std::mem::replace(&mut waits, true) {
+                        self.metrics.tenant_refused(&at.tenant, at.limit.name());
+                    }
+                    if after_others {
+                        tokio::time::sleep(RETRY_AFTER).await;
+                    } else {
+                        let any = futures_util::future::select_all(rooms.into_iter().map(Box::pin));
+                        let _ = tokio::time::timeout(RETRY_AFTER, any).await;
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::pattern::Pattern;
-use crate::config::tenant_in;
+use crate::config::{Config, TenantLimits, tenant_in};
 use crate::queue::{Queue, WhenFull};
 
 /// Tags that are remembered with their outputs. Past it, all are forgotten: tags made up without end must not fill memory.
@@ -18,6 +18,8 @@ const REMEMBERED_TAGS: usize = 4096;
 pub struct Routing {
     /// Tenants, each with patterns of tags: what comes from a source of no tenant with such a tag is the first one's that has it.
     pub claims: Vec<(Arc<str>, Vec<String>)>,
+    /// What each tenant may take in. A tenant that is not among them has no limit.
+    pub limits: Vec<(Arc<str>, TenantLimits)>,
     /// Queues, each with the patterns of the tags that it wants (`*` is any characters, `?` is one). A queue is of the tenant that its
     /// output's name begins with.
     pub outputs: Vec<(Vec<String>, Queue)>,
@@ -25,8 +27,28 @@ pub struct Routing {
 
 impl From<Vec<(Vec<String>, Queue)>> for Routing {
     fn from(outputs: Vec<(Vec<String>, Queue)>) -> Self {
-        Self { claims: vec![], outputs }
+        Self { outputs, ..Self::default() }
     }
+}
+
+impl Routing {
+    /// As a configuration says it. `queues` are those of its outputs, in its order.
+    #[must_use]
+    pub fn of(config: &Config, queues: Vec<Queue>) -> Self {
+        let matches = config.outputs.iter().map(|output| output.matches.clone());
+        Self {
+            claims: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tags.clone())).collect(),
+            limits: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.limits)).collect(),
+            outputs: matches.zip(queues).collect(),
+        }
+    }
+}
+
+/// The tenant whose a record with this tag is that an operator's source takes in.
+#[must_use]
+pub fn claimant<'a>(config: &'a Config, tag: &str) -> Option<&'a str> {
+    let mut tenants = config.tenants.iter();
+    tenants.find(|tenant| super::wants(&tenant.tags, tag)).map(|tenant| &*tenant.name)
 }
 
 /// An output's `match` that matches nothing.
@@ -44,7 +66,18 @@ pub(super) struct Routes {
     remembered: Mutex<HashMap<String, ByTag>>,
 }
 
-type ByTag = HashMap<Arc<str>, Arc<[Queue]>>;
+type ByTag = HashMap<Arc<str>, Wanted>;
+
+/// Whose a chunk is, and who wants it.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// None: the operator's.
+    pub(super) tenant: Option<Arc<str>>,
+    /// The queues that want it.
+    pub(super) queues: Arc<[Queue]>,
+    /// All queues of its tenant.
+    pub(super) of_tenant: Arc<[Queue]>,
+}
 
 fn patterns(texts: &[String]) -> Vec<Pattern> {
     texts.iter().map(|text| Pattern::new(text)).collect()
@@ -64,29 +97,41 @@ impl Routes {
         Ok(Self { claims, outputs, remembered: Mutex::default() })
     }
 
-    /// The queue of this output.
-    pub(super) fn queue(&self, output: &str) -> Option<Queue> {
-        self.outputs.iter().map(|(_, queue)| queue).find(|queue| **queue.output() == *output).cloned()
+    /// This output alone, whatever it wants.
+    pub(super) fn output(&self, output: &str) -> Option<Wanted> {
+        let queue = self.outputs.iter().map(|(_, queue)| queue).find(|queue| **queue.output() == *output)?;
+        let tenant = tenant_in(output);
+        Some(Wanted {
+            tenant: tenant.map(Arc::from),
+            queues: [queue.clone()].into(),
+            of_tenant: self.of_tenant(tenant).map(|(_, queue)| queue.clone()).collect(),
+        })
     }
 
-    /// The queues that want a chunk of this tag, from a source of this tenant.
-    pub(super) fn queues_for(&self, of_source: Option<&str>, tag: &Arc<str>) -> Arc<[Queue]> {
+    /// Whose a chunk of this tag is, and which queues want it. `of_source` is the tenant that its source, or its sender, is of.
+    pub(super) fn wanted(&self, of_source: Option<&str>, tag: &Arc<str>) -> Wanted {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let key = of_source.unwrap_or_default();
-        if let Some(queues) = remembered.get(key).and_then(|by_tag| by_tag.get(tag)) {
-            return queues.clone();
+        if let Some(wanted) = remembered.get(key).and_then(|by_tag| by_tag.get(tag)) {
+            return wanted.clone();
         }
         let tenant = of_source.or_else(|| self.claimed_by(tag));
-        let wanted = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tag));
-        let of_tenant = self.outputs.iter().filter(|(_, queue)| tenant_in(queue.output()) == tenant);
-        let queues: Arc<[Queue]> =
-            of_tenant.filter(|(patterns, _)| wanted(patterns)).map(|(_, queue)| queue.clone()).collect();
+        let wants = |(patterns, _): &&(Vec<Pattern>, Queue)| patterns.iter().any(|pattern| pattern.matches(tag));
+        let wanted = Wanted {
+            tenant: tenant.map(Arc::from),
+            queues: self.of_tenant(tenant).filter(wants).map(|(_, queue)| queue.clone()).collect(),
+            of_tenant: self.of_tenant(tenant).map(|(_, queue)| queue.clone()).collect(),
+        };
         let by_tag = remembered.entry(key.to_owned()).or_default();
         if by_tag.len() >= REMEMBERED_TAGS {
             by_tag.clear();
         }
-        by_tag.insert(tag.clone(), queues.clone());
-        queues
+        by_tag.insert(tag.clone(), wanted.clone());
+        wanted
+    }
+
+    fn of_tenant(&self, tenant: Option<&str>) -> impl Iterator<Item = &(Vec<Pattern>, Queue)> {
+        self.outputs.iter().filter(move |(_, queue)| tenant_in(queue.output()) == tenant)
     }
 
     fn claimed_by(&self, tag: &str) -> Option<&str> {

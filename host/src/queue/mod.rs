@@ -94,6 +94,8 @@ pub enum Admission {
     Full,
     /// It is to be dropped for this output (`drop_newest`), and was counted.
     Dropped,
+    /// Not now: all outputs of the tenant together have what they may have.
+    FullForTenant,
 }
 
 /// A share of the disk that is used up.
@@ -244,11 +246,16 @@ impl Queue {
     }
     /// Asks for room for so many bytes ([`ChunkMeta::disk_bytes`], of all of a chunk's routes to this output) and records.
     pub fn admit(&self, bytes: u64, records: u32) -> Admission {
-        self.inner.admit(bytes, records, self.inner.options.when_full)
+        self.inner.admit(bytes, records, self.inner.options.when_full, None)
+    }
+    /// The same, where all outputs of a tenant together have only so much room left (none: any): past it this output does as it does
+    /// past its own share.
+    pub fn admit_within(&self, bytes: u64, records: u32, room: Option<u64>) -> Admission {
+        self.inner.admit(bytes, records, self.inner.options.when_full, room)
     }
     /// The same for what must not be dropped, whatever the output's setting.
     pub fn admit_or_wait(&self, bytes: u64, records: u32) -> Admission {
-        self.inner.admit(bytes, records, WhenFull::Block)
+        self.inner.admit(bytes, records, WhenFull::Block, None)
     }
     /// What happens past the output's share of the disk.
     pub fn when_full(&self) -> WhenFull {
@@ -311,6 +318,11 @@ impl Queue {
     /// Whether sources are turned away now because the output's share of the disk is used up.
     pub fn fullness(&self) -> Option<Fullness> {
         self.inner.fullness()
+    }
+    /// Bytes of what is not settled, and of what was granted and has not committed yet.
+    pub fn used(&self) -> u64 {
+        let books = self.inner.lock();
+        books.bytes() + books.reserved
     }
     /// Bytes of what is not settled.
     pub fn bytes(&self) -> u64 {

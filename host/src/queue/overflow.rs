@@ -13,8 +13,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) const CURSORS_AT_ONCE: usize = 256;
 
 impl Inner {
-    pub(super) fn admit(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
-        let admission = self.decide(bytes, records, when_full);
+    /// `room` is what all outputs of the tenant together have left; none is any.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        bytes: u64,
+        records: u32,
+        when_full: WhenFull,
+        room: Option<u64>,
+    ) -> Admission {
+        let admission = self.decide(bytes, records, when_full, room);
         // What waits though the output would drop it (a replay) says nothing about what sources are told.
         if self.options.max_bytes.is_some() && when_full == self.options.when_full {
             self.lock().turned_away = (admission == Admission::Full).then_some(bytes);
@@ -32,21 +39,23 @@ impl Inner {
         (nothing_fits || still_refused).then_some(Fullness { used, max })
     }
 
-    fn decide(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull) -> Admission {
+    fn decide(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull, room: Option<u64>) -> Admission {
         let mut books = self.lock();
-        let Some(max) = self.options.max_bytes else {
-            books.reserved += bytes;
-            return Admission::Granted;
-        };
         let used = books.bytes() + books.reserved;
-        let excess = used.saturating_add(bytes).saturating_sub(max);
         // What is larger than the whole share comes in alone: it would wait for ever.
-        if excess == 0 || used == 0 {
+        let over_share = |used: u64| match self.options.max_bytes {
+            Some(max) if used > 0 => used.saturating_add(bytes).saturating_sub(max),
+            _ => 0,
+        };
+        let over_room = |freed: u64| room.map_or(0, |room| bytes.saturating_sub(room.saturating_add(freed)));
+        let excess = over_share(used).max(over_room(0));
+        if excess == 0 {
             books.reserved += bytes;
             return Admission::Granted;
         }
+        let full = |used: u64| if over_share(used) > 0 { Admission::Full } else { Admission::FullForTenant };
         match when_full {
-            WhenFull::Block => Admission::Full,
+            WhenFull::Block => full(used),
             WhenFull::DropNewest => {
                 drop(books);
                 self.shared.metrics.dropped(&self.options.output, DROP_NEWEST, u64::from(records));
@@ -54,8 +63,8 @@ impl Inner {
             }
             WhenFull::DropOldest => {
                 let dropped = books.drop_oldest(excess, self.shared.now());
-                let used = books.bytes() + books.reserved;
-                let fits = used == 0 || used.saturating_add(bytes) <= max;
+                let left = books.bytes() + books.reserved;
+                let fits = over_share(left) == 0 && over_room(used.saturating_sub(left)) == 0;
                 if fits {
                     books.reserved += bytes;
                 }
@@ -64,7 +73,7 @@ impl Inner {
                     self.give_up(dropped);
                 }
                 // What is left is in workers' hands.
-                if fits { Admission::Granted } else { Admission::Full }
+                if fits { Admission::Granted } else { full(left) }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! deliver and sources take in. Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
 //! delivered within `grace`; what is left stays on disk. A second signal ends the process at once; nothing is lost either way.
 
+mod identity;
 mod lock;
 mod outputs;
 mod replay;
@@ -31,6 +32,7 @@ use crate::source::{self, Running, SourceEnded};
 use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
+pub use identity::identity_warnings;
 pub use lock::{DataDirLock, LockError};
 pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 use signals::Signals;
@@ -89,7 +91,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         );
     }
     for source in unwanted_sources(&config) {
-        tracing::warn!(source = %source, "no output's `match` wants this source's tag: its records are counted as dropped (no_output)");
+        tracing::warn!(source = %source, "no output's `match` wants this source's tag, or not that of all whose records it takes in: they are counted as dropped (no_output)");
+    }
+    for warning in identity_warnings(&config, &checked) {
+        tracing::warn!("{warning}");
     }
     let rooms = open_rooms(&config, &metrics).await?;
     let queues = outputs::queues(&config, &checked, &rooms.ledger, &rooms.recovery).map_err(failed)?;
@@ -98,12 +103,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     rooms.journal.start(Box::new(move |group| ledger.committed(group)));
     let running = outputs::start(&config, &checked, &queues, &rooms, &metrics).await.map_err(failed)?;
     board.outputs(&config, &checked, running.iter().map(Output::handle).collect(), &rooms.journal);
-    let routing = Routing {
-        claims: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tags.clone())).collect(),
-        outputs: config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect(),
-    };
-    let intake =
-        Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
+    let routing = Routing::of(&config, queues);
+    let intake = Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
+        .map_err(failed)?;
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;

@@ -77,7 +77,8 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
                 let section = output.section();
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
                 // Of one that is faulty, nothing is known here.
-                let defined = output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
+                let defined =
+                    output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
                 let are_whole = !known.iter().any(|fault| fault.is_in(&defined));
                 let credentials = are_whole.then(|| config.credentials_of(output));
                 match check_output(output, plugin, is_whole, credentials).await {
@@ -289,13 +290,21 @@ pub(super) fn queues(
     ledger.restore(recovery, options.collect())
 }
 
-/// Sources whose records no output wants: they would be counted as dropped.
+/// Sources whose records no output wants: they would be counted as dropped. Of one that takes in records of several tenants, those of one of
+/// them are enough.
 #[must_use]
 pub fn unwanted_sources(config: &Config) -> Vec<Arc<str>> {
+    let is_wanted_by = |tenant: Option<&str>, tag: &str| {
+        let mut outputs = config.outputs.iter().filter(|output| output.tenant.as_deref() == tenant);
+        outputs.any(|output| crate::intake::wants(&output.matches, tag))
+    };
     let unwanted = |source: &&crate::config::SourceConfig| {
         // Which tags will be sent is not known.
         !source.kind.has_tags_of_its_own()
-            && !config.outputs.iter().any(|output| crate::intake::wants(&output.matches, &source.tag))
+            && source.senders().into_iter().any(|sender| {
+                let tenant = sender.or_else(|| crate::intake::claimant(config, &source.tag));
+                !is_wanted_by(tenant, &source.tag)
+            })
     };
     config.sources.iter().filter(unwanted).map(|source| source.name.clone()).collect()
 }
@@ -354,7 +363,16 @@ pub(super) async fn start(
 
 /// Outputs with the same name here share their back-off: a bucket at an endpoint throttles, not an output; CloudWatch Logs throttles an
 /// account in a region, whichever log groups are written to.
+///
+/// Tenants share none: one that names another's bucket, or the same server, would hold up the other with its own failures.
 fn destination_name(output: &OutputConfig, plan: &Plan) -> String {
+    match &output.tenant {
+        None => own_destination_name(output, plan),
+        Some(tenant) => format!("{tenant}: {}", own_destination_name(output, plan)),
+    }
+}
+
+fn own_destination_name(output: &OutputConfig, plan: &Plan) -> String {
     let AwsConfig { endpoint, region, role_arn, profile, .. } = &output.aws;
     let place = endpoint.as_deref().or(region.as_deref()).unwrap_or("aws");
     if let Some(scope) = plan.s3.first() {

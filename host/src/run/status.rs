@@ -4,9 +4,11 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, WorkerHealth};
+use crate::admin::{
+    Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, TenantHealth, WorkerHealth,
+};
 use crate::config::units::format_size;
-use crate::config::{Config, OutputConfig, SourceConfig};
+use crate::config::{Config, OutputConfig, SourceConfig, tenant_in};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
@@ -28,20 +30,23 @@ struct Inner {
     phase: Phase,
     journal: Option<Journal>,
     outputs: Vec<Watched>,
+    /// Tenants, and what all outputs of each may hold.
+    tenants: Vec<(String, Option<u64>)>,
 }
 
 #[derive(Debug)]
 struct Watched {
     plugin: String,
     /// Whether `/ready` speaks of it: a load balancer stands in front of `http` and `forward` sources, and what else is full is nothing to it.
-    /// Where there is no such source, every output counts.
+    /// Where there is no such source, every output counts. A tenant's never does: what fills it is the tenant's doing, and must not take
+    /// this host away from the others.
     counts: bool,
     handle: OutputHandle,
 }
 
 impl Board {
     pub(super) fn new(metrics: Metrics) -> Self {
-        let inner = Inner { phase: Phase::Starting, journal: None, outputs: vec![] };
+        let inner = Inner { phase: Phase::Starting, journal: None, outputs: vec![], tenants: vec![] };
         Self { metrics, started: Instant::now(), inner: Mutex::new(inner) }
     }
 
@@ -63,6 +68,8 @@ impl Board {
         };
         let mut inner = self.lock();
         inner.outputs = config.outputs.iter().zip(checked).zip(handles).map(watched).collect();
+        inner.tenants =
+            config.tenants.iter().map(|tenant| (tenant.name.to_string(), tenant.limits.journal_bytes)).collect();
         inner.journal = Some(journal.clone());
     }
 
@@ -85,6 +92,24 @@ impl Board {
         counting.iter().filter_map(|handle| turned_away(&handle.status())).collect()
     }
 
+    fn tenants_now(&self, outputs: &[(String, OutputStatus)]) -> Vec<TenantHealth> {
+        let tenants = self.lock().tenants.clone();
+        let of = |(name, journal_limit_bytes): (String, Option<u64>)| {
+            let own =
+                outputs.iter().map(|(_, output)| output).filter(|it| tenant_in(&it.output) == Some(name.as_str()));
+            let own: Vec<&OutputStatus> = own.collect();
+            let ages = own.iter().filter(|output| output.queue_records > 0).map(|output| output.oldest_age_seconds);
+            TenantHealth {
+                outputs: own.len(),
+                queue_bytes: own.iter().map(|output| output.queue_bytes).sum(),
+                journal_limit_bytes,
+                oldest_undelivered_seconds: ages.reduce(f64::max),
+                name,
+            }
+        };
+        tenants.into_iter().map(of).collect()
+    }
+
     fn journal_now(&self) -> JournalHealth {
         let Some(journal) = self.lock().journal.clone() else { return JournalHealth::default() };
         let usage = journal.usage();
@@ -101,6 +126,9 @@ impl Board {
 }
 
 fn counts_for_readiness(output: &OutputConfig, sources: &[SourceConfig]) -> bool {
+    if output.tenant.is_some() {
+        return false;
+    }
     let mut listening = sources.iter().filter(|source| source.kind.listen().is_some()).peekable();
     let feeds = |source: &SourceConfig| source.kind.has_tags_of_its_own() || wants(&output.matches, &source.tag);
     listening.peek().is_none() || listening.any(feeds)
@@ -150,6 +178,7 @@ impl Status for Board {
             uptime_seconds: self.started.elapsed().as_secs_f64(),
             problems,
             journal,
+            tenants: self.tenants_now(&outputs),
             outputs: outputs.into_iter().map(|(plugin, output)| shown(plugin, output)).collect(),
         }
     }
@@ -166,7 +195,11 @@ impl Status for Board {
 
     fn metrics(&self) -> String {
         self.journal_now();
-        for (_, output) in self.outputs_now() {
+        let outputs = self.outputs_now();
+        for tenant in self.tenants_now(&outputs) {
+            self.metrics.tenant_queue(&tenant.name, tenant.queue_bytes);
+        }
+        for (_, output) in outputs {
             self.metrics.queue(&output.output, output.queue_bytes, output.queue_records, output.oldest_age_seconds);
         }
         self.metrics.render()
@@ -178,6 +211,7 @@ fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
         |at_ns: i64| std::time::Duration::from_nanos(u64::try_from(now_ns() - at_ns).unwrap_or(0)).as_secs_f64();
     OutputHealth {
         name: output.output.to_string(),
+        tenant: tenant_in(&output.output).map(str::to_owned),
         plugin,
         oldest_undelivered_seconds: (output.queue_records > 0).then_some(output.oldest_age_seconds),
         queue_bytes: output.queue_bytes,

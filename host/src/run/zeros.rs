@@ -2,7 +2,7 @@
 
 use crate::config::{Config, OutputConfig};
 use crate::dead_letter::REPLAY_SOURCE;
-use crate::intake::NO_OUTPUT;
+use crate::intake::{Limit, NO_OUTPUT};
 use crate::output::counter_words;
 use crate::source::{discard_reasons, refusal_reasons};
 use crate::telemetry::{Metrics, OutputWords};
@@ -19,6 +19,10 @@ pub(super) fn begin(config: &Config, metrics: &Metrics) {
         }
     }
     metrics.dropped("", NO_OUTPUT, 0);
+    for tenant in &config.tenants {
+        metrics.tenant_begins(&tenant.name, &Limit::ALL.map(Limit::name));
+        metrics.dropped(&format!("{}/", tenant.name), NO_OUTPUT, 0);
+    }
 }
 
 fn words(output: &OutputConfig) -> OutputWords {

@@ -125,8 +125,7 @@ impl Lane {
     async fn pause(&mut self, refused: &Refused) -> Result<(), Stopping> {
         let pause = match refused {
             Refused::Stopping => return Err(Stopping),
-            Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after } => *retry_after,
-            Refused::Failed(_) | Refused::TooLarge { .. } => PAUSE,
+            refused => refused.retry_after().unwrap_or(PAUSE),
         };
         warn!(source = %self.source, "records could not be kept: {refused}; they are handed in again in {pause:?}");
         tokio::select! {

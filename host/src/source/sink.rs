@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::intake::{Intake, Refused};
 use crate::record::{Chunk, Position};
@@ -24,6 +25,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn keep(&self, positions: Vec<Position>) -> Later<'_, bool>;
     /// Forgets positions.
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()>;
+    /// The same for what this tenant sends to the source: its records are the tenant's, whatever their tag is.
+    fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink>;
     /// Counts records that lost a part, or were refused for good.
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
     /// Counts a request that was not taken.
@@ -51,6 +54,9 @@ impl Sink for Intake {
     }
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
         Box::pin(Intake::forget(self, source, keys))
+    }
+    fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink> {
+        Arc::new(self.for_tenant(tenant))
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         Intake::count_discarded(self, source, reason, records);

@@ -11,8 +11,11 @@ use crate::intake::Refused;
 use crate::record::{BodyKind, Chunk, Position};
 
 /// Stands in for the intake.
+#[derive(Clone)]
 pub(crate) struct FakeSink {
-    inner: Mutex<Inner>,
+    inner: Arc<Mutex<Inner>>,
+    /// Whose everything is that is handed in here.
+    tenant: Option<Arc<str>>,
     /// How many chunks may become durable.
     allowed: watch::Sender<u64>,
     /// How many chunks are dealt with: they become durable in order, as in the journal.
@@ -22,6 +25,8 @@ pub(crate) struct FakeSink {
 #[derive(Default)]
 struct Inner {
     chunks: Vec<Chunk>,
+    /// Whose each of them is.
+    tenants: Vec<Option<Arc<str>>>,
     handed_in: u64,
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
@@ -46,7 +51,8 @@ impl FakeSink {
         let positions = positions.into_iter().map(|p| (p.key.clone(), p)).collect();
         let inner = Inner { positions, ..Inner::default() };
         Arc::new(Self {
-            inner: Mutex::new(inner),
+            inner: Arc::new(Mutex::new(inner)),
+            tenant: None,
             allowed: watch::Sender::new(u64::MAX),
             committed: watch::Sender::new(0),
         })
@@ -73,6 +79,12 @@ impl FakeSink {
     /// The durable chunks.
     pub(crate) fn chunks(&self) -> Vec<Chunk> {
         self.inner.lock().unwrap().chunks.clone()
+    }
+    /// Each durable chunk's tenant, and its records' bodies.
+    pub(crate) fn by_tenant(&self) -> Vec<(Option<String>, Vec<String>)> {
+        let inner = self.inner.lock().unwrap();
+        let tenants = inner.tenants.iter().map(|tenant| tenant.as_deref().map(str::to_owned));
+        tenants.zip(inner.chunks.iter().map(text)).collect()
     }
     /// How many chunks were handed in, durable or not.
     pub(crate) fn handed_in(&self) -> u64 {
@@ -159,6 +171,7 @@ impl FakeSink {
             inner.positions.insert(position.key.clone(), position.clone());
         }
         inner.chunks.push(chunk);
+        inner.tenants.push(self.tenant.clone());
     }
 }
 
@@ -190,6 +203,9 @@ impl Sink for Arc<FakeSink> {
             let mut inner = self.inner.lock().unwrap();
             keys.iter().for_each(|key| drop(inner.positions.remove(key)));
         })
+    }
+    fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink> {
+        Arc::new(Arc::new(FakeSink { tenant: Some(tenant.clone()), ..FakeSink::clone(self) }))
     }
     fn count_discarded(&self, _source: &str, reason: &'static str, records: u64) {
         *self.inner.lock().unwrap().discarded.entry(reason).or_default() += records;

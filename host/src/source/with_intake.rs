@@ -155,6 +155,7 @@ async fn an_answered_request_is_there_after_a_restart() {
         header_timeout: Duration::from_secs(10),
         idle_timeout: Duration::from_secs(75),
         max_connections: 16,
+        tokens: vec![],
     };
     let running = spawn(source(SourceKind::Http(http)), house.intake.clone(), shutdown.clone()).unwrap();
     let address = running.address().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -69,44 +69,114 @@ pub struct Metrics {
     inner: Arc<Inner>,
 }
 
+/// The labels `source` and, where it is a tenant's, `tenant`: `acme/web` is web of acme.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SourceName(Named);
+/// The labels `output` and `tenant`, likewise.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct OutputName(Named);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Named {
+    tenant: Option<String>,
+    name: String,
+}
+
+impl Named {
+    fn encode(&self, key: &str, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        (key, self.name.as_str()).encode(encoder.encode_label())?;
+        match &self.tenant {
+            Some(tenant) => ("tenant", tenant.as_str()).encode(encoder.encode_label()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<&str> for Named {
+    fn from(name: &str) -> Self {
+        match name.split_once('/') {
+            None => Self { tenant: None, name: name.to_owned() },
+            Some((tenant, name)) => Self { tenant: Some(tenant.to_owned()), name: name.to_owned() },
+        }
+    }
+}
+impl From<&str> for SourceName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+impl From<&str> for OutputName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+impl EncodeLabelSet for SourceName {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.encode("source", encoder)
+    }
+}
+impl EncodeLabelSet for OutputName {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.encode("output", encoder)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByTenant {
+    tenant: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByTenantLimit {
+    tenant: String,
+    limit: &'static str,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BySource {
-    source: String,
+    #[prometheus(flatten)]
+    source: SourceName,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BySourceReason {
-    source: String,
+    #[prometheus(flatten)]
+    source: SourceName,
     reason: String,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutput {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputReason {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     reason: String,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputKind {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     kind: String,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByWorker {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     worker: String,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByWorkerState {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     worker: String,
     state: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputResult {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     result: &'static str,
 }
 
@@ -133,6 +203,10 @@ struct Inner {
     discarded: Count<BySourceReason>,
     refused: Count<BySourceReason>,
     connections: Level<BySource>,
+    tenant_accepted_records: Count<ByTenant>,
+    tenant_accepted_bytes: Count<ByTenant>,
+    tenant_refused: Count<ByTenantLimit>,
+    tenant_queue_bytes: Level<ByTenant>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -186,6 +260,26 @@ impl Metrics {
             inner.refused.clone(),
         );
         r.register("source_connections", "Connections that are open to a source", inner.connections.clone());
+        r.register(
+            "tenant_accepted_records",
+            "Records of a tenant that were taken, from whichever source",
+            inner.tenant_accepted_records.clone(),
+        );
+        r.register(
+            "tenant_accepted_bytes",
+            "Bytes of bodies of a tenant that were taken",
+            inner.tenant_accepted_bytes.clone(),
+        );
+        r.register(
+            "tenant_refused",
+            "Times that records of a tenant were refused or had to wait, by the tenant's limit",
+            inner.tenant_refused.clone(),
+        );
+        r.register(
+            "tenant_queue_bytes",
+            "Bytes of chunks that are not settled, of all outputs of a tenant",
+            inner.tenant_queue_bytes.clone(),
+        );
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
         r.register("delivered_records", "Records confirmed by the destination", inner.delivered_records.clone());
@@ -321,6 +415,28 @@ impl Metrics {
         let by = BySource { source: source.into() };
         self.inner.accepted_records.get_or_create(&by).inc_by(records);
         self.inner.accepted_bytes.get_or_create(&by).inc_by(bytes);
+    }
+    /// A tenant is there: its counters begin at 0. `limits` are those that can keep its records out.
+    pub fn tenant_begins(&self, tenant: &str, limits: &[&'static str]) {
+        self.tenant_accepted(tenant, 0, 0);
+        for limit in limits {
+            drop(self.inner.tenant_refused.get_or_create(&ByTenantLimit { tenant: tenant.into(), limit }));
+        }
+    }
+    /// Records of a tenant were taken.
+    pub fn tenant_accepted(&self, tenant: &str, records: u64, bytes: u64) {
+        let by = ByTenant { tenant: tenant.into() };
+        self.inner.tenant_accepted_records.get_or_create(&by).inc_by(records);
+        self.inner.tenant_accepted_bytes.get_or_create(&by).inc_by(bytes);
+    }
+    /// A limit of a tenant kept records out. `limit` is one of a few fixed words.
+    pub fn tenant_refused(&self, tenant: &str, limit: &'static str) {
+        self.inner.tenant_refused.get_or_create(&ByTenantLimit { tenant: tenant.into(), limit }).inc();
+    }
+    /// What the queues of all outputs of a tenant hold now.
+    pub fn tenant_queue(&self, tenant: &str, bytes: u64) {
+        let by = ByTenant { tenant: tenant.into() };
+        self.inner.tenant_queue_bytes.get_or_create(&by).set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
     /// A source could not take records whole.
     pub fn discarded(&self, source: &str, reason: &str, records: u64) {

@@ -112,8 +112,7 @@ impl Inner {
         if self.families.get(name).is_some_and(|family| family.kind != kind) {
             return Err(NotTaken::OtherKind);
         }
-        let mut key = Vec::with_capacity(labels.len() + 1);
-        key.push(("output".to_owned(), output.to_owned()));
+        let mut key = labels_of(output);
         key.extend_from_slice(labels);
         // The order in which a guest gives its labels makes no other series.
         key.sort();
@@ -129,6 +128,15 @@ impl Inner {
             self.families.entry(name.to_owned()).or_insert_with(|| Family { kind, series: BTreeMap::default() });
         family.series.entry(key).or_insert_with(|| Value::new(kind)).apply(change);
         Ok(())
+    }
+}
+
+/// The labels that say whose a series is: `acme/archive` is archive of acme.
+fn labels_of(output: &str) -> Labels {
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    match output.split_once('/') {
+        None => vec![label("output", output)],
+        Some((tenant, output)) => vec![label("output", output), label("tenant", tenant)],
     }
 }
 
@@ -204,7 +212,7 @@ impl Collector for PluginSeries {
             let mut metric =
                 encoder.encode_descriptor("plugin_metric_changes_dropped", help, None, MetricType::Counter)?;
             for (output, dropped) in &inner.dropped {
-                let labels = vec![("output".to_owned(), output.clone())];
+                let labels = labels_of(output);
                 ConstCounter::new(*dropped).encode(metric.encode_family(&labels)?)?;
             }
         }

@@ -236,15 +236,33 @@ fn comment(text: &str) -> String {
 
 /// The output's `config` as it is written, with marks where the environment is read.
 fn written_config(path: &Path, output: &str) -> Result<Option<Value>, Faults> {
-    let text = text_of(path).map_err(Faults::one)?;
     let sink = Sink::new(&path.display().to_string());
-    let root = read_yaml(&text, &sink, &|name| Some(format!("{OPEN}{name}{CLOSE}")));
-    let config = root.as_ref().and_then(|root| under(under(under(root, "outputs")?, output)?, "config"));
+    let read = |path: &Path| {
+        let text = text_of(path).map_err(Faults::one)?;
+        Ok(read_yaml(&text, &sink, &|name| Some(format!("{OPEN}{name}{CLOSE}"))))
+    };
+    let mut root = read(path)?;
+    let (tenant, name) = output.split_once('/').map_or((None, output), |(tenant, name)| (Some(tenant), name));
+    let mut inline = root.as_ref();
+    if let Some(tenant) = tenant {
+        inline = inline.and_then(|root| under(under(root, "tenants")?, tenant));
+        if let Some(file) = root.as_ref().and_then(|root| file_of(tenant, root, path)).filter(|_| inline.is_none()) {
+            root = read(&file)?;
+            inline = root.as_ref();
+        }
+    }
+    let config = inline.and_then(|root| under(under(under(root, "outputs")?, name)?, "config"));
     let value = config.and_then(|config| json_value(config, "config", &sink));
     match Faults::of(sink.into_vec()) {
         None => Ok(value),
         Some(faults) => Err(faults),
     }
+}
+
+/// The file of a tenant, where the configuration `root` at `path` has a directory of them.
+fn file_of(tenant: &str, root: &Node, path: &Path) -> Option<PathBuf> {
+    let NodeValue::Scalar(dir) = &under(root, "tenants_dir")?.value else { return None };
+    Some(path.parent()?.join(&dir.text).join(format!("{tenant}.yaml")))
 }
 
 fn under<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {

@@ -55,6 +55,18 @@ impl<'a> Section<'a> {
         self.without(char::is_control, key, node, text)
     }
 
+    /// The path of a file that is read. What is written in a tenant's own file leads into the tenant's folder, and nowhere else.
+    pub(crate) fn file(&mut self, key: &'static str) -> Option<std::path::PathBuf> {
+        let text = self.text(key)?;
+        match self.sink.path(&text) {
+            Ok(path) => Some(path),
+            Err((what, help)) => {
+                self.fault(key, format!("{} {what}", self.found(key)), help);
+                None
+            }
+        }
+    }
+
     /// A text that no message shows. What looks like a number is one too.
     pub(crate) fn secret(&mut self, key: &'static str) -> Option<String> {
         let node = self.value(key)?;

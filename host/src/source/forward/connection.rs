@@ -16,14 +16,14 @@ use tracing::debug;
 use super::door::Door;
 use super::fault::Fault;
 use super::gather::{Gather, Scratch, read_large};
-use super::handshake::{Challenge, LONGEST_PING};
+use super::handshake::{Accepted, Challenge, LONGEST_PING};
 use super::message::{self, Message};
 use super::msgpack::Framer;
 use crate::config::ForwardSecurity;
 use crate::intake::Refused;
 use crate::source::lane::MAX_UNDER_WAY;
 use crate::source::room::Held;
-use crate::source::sink::Durable;
+use crate::source::sink::{Durable, Sink};
 
 /// Messages up to this size are read on the spot; larger ones would hold up other connections.
 const READ_ON_THE_SPOT: usize = 64 << 10;
@@ -72,9 +72,11 @@ impl From<io::Error> for End {
 /// Serves a connection to its end.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(mut stream: S, door: &Arc<Door>, peer: &str) {
     let end = match greeted(&mut stream, door).await {
-        Ok(input) => {
+        Ok((input, tenant)) => {
+            let sink = tenant.map_or_else(|| Arc::clone(&door.sink), |tenant| door.sink.of_tenant(&tenant));
             let mut connection = Connection {
                 stream,
+                sink,
                 input,
                 scratch: Scratch::default(),
                 gather: Gather::new(),
@@ -127,13 +129,16 @@ impl Input {
     }
 }
 
-/// The handshake, where there is one. Gives what was read behind it.
-async fn greeted<S: AsyncRead + AsyncWrite + Send + Unpin>(stream: &mut S, door: &Door) -> Result<Input, End> {
+/// The handshake, where there is one. Gives what was read behind it, and the tenant who sends, where that is known.
+async fn greeted<S: AsyncRead + AsyncWrite + Send + Unpin>(
+    stream: &mut S,
+    door: &Door,
+) -> Result<(Input, Option<Arc<str>>), End> {
     let mut input = Input::new(door);
-    let Some(security) = &door.security else { return Ok(input) };
+    let Some(security) = &door.security else { return Ok((input, None)) };
     let shaking = tokio::time::timeout(door.handshake_timeout, shake_hands(stream, &mut input.buffer, security));
     match door.shutdown.run_until_cancelled(shaking).await {
-        Some(Ok(done)) => done.map(|()| input),
+        Some(Ok(done)) => done.map(|tenant| (input, tenant)),
         Some(Err(_)) => Err(Fault::Slow { what: "the handshake", patience: door.handshake_timeout }.into()),
         None => Err(End::Stopped),
     }
@@ -144,7 +149,7 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Send + Unpin>(
     stream: &mut S,
     buffer: &mut BytesMut,
     security: &ForwardSecurity,
-) -> Result<(), End> {
+) -> Result<Option<Arc<str>>, End> {
     let challenge = Challenge::new(security);
     stream.write_all(&challenge.helo()).await?;
     stream.flush().await?;
@@ -159,10 +164,10 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Send + Unpin>(
     };
     let ping = buffer.split_to(length);
     match challenge.answer(&ping, security) {
-        Ok(pong) => {
+        Ok(Accepted { pong, tenant }) => {
             stream.write_all(&pong).await?;
             stream.flush().await?;
-            Ok(())
+            Ok(tenant)
         }
         Err(denied) => {
             // That it hears the reason is a kindness; the connection ends in any case.
@@ -183,6 +188,8 @@ struct UnderWay {
 
 struct Connection<S> {
     stream: S,
+    /// Where its records go: the source's way in, or that of the tenant who sends.
+    sink: Arc<dyn Sink>,
     input: Input,
     scratch: Scratch,
     gather: Gather,
@@ -307,8 +314,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
             let outcome = first_durable(&mut self.under_way).await;
             self.settled(outcome).await?;
         }
-        let door = Arc::clone(&self.door);
-        let taking = door.hand_in(chunk);
+        let (door, sink) = (Arc::clone(&self.door), Arc::clone(&self.sink));
+        let taking = door.hand_in(&sink, chunk);
         tokio::pin!(taking);
         // While it waits for room, earlier ones become durable, and their senders are to know.
         let durable = loop {

@@ -90,16 +90,18 @@ impl Door {
 
     /// Hands a chunk in. Waits where there is no room for it, and hands it in again where the disk fails it: it ends with the chunk
     /// durable, with Wharf's stop, or with the chunk being larger than the journal may be.
-    pub(crate) async fn hand_in(&self, chunk: Chunk) -> Result<Durable, Refused> {
-        let durable = match self.sink.try_enqueue(chunk.clone()) {
+    ///
+    /// `sink` is the source's, or that of the tenant who sends.
+    pub(crate) async fn hand_in(&self, sink: &Arc<dyn Sink>, chunk: Chunk) -> Result<Durable, Refused> {
+        let way = || Way { name: self.name.clone(), sink: Arc::clone(sink), shutdown: self.shutdown.clone() };
+        let durable = match sink.try_enqueue(chunk.clone()) {
             Ok(durable) => durable,
             Err(refused) => {
                 self.waits(&refused)?;
-                self.wait_in(&chunk).await?
+                way().wait_in(&chunk).await?
             }
         };
-        let way = Way { name: self.name.clone(), sink: Arc::clone(&self.sink), shutdown: self.shutdown.clone() };
-        Ok(Box::pin(way.until_durable(chunk, durable)))
+        Ok(Box::pin(way().until_durable(chunk, durable)))
     }
 
     /// Counts that something has to wait, and says so.
@@ -116,11 +118,6 @@ impl Door {
             warn!(source = %self.name, left_out, "{refused}: its senders wait, and nothing more is read from them");
         });
         Ok(())
-    }
-
-    async fn wait_in(&self, chunk: &Chunk) -> Result<Durable, Refused> {
-        let way = Way { name: self.name.clone(), sink: Arc::clone(&self.sink), shutdown: self.shutdown.clone() };
-        way.wait_in(chunk).await
     }
 
     /// A connection is closed for a fault.
@@ -158,8 +155,7 @@ impl Way {
             let pause = match taken.unwrap_or(Err(Refused::Stopping)) {
                 Ok(durable) => return Ok(durable),
                 Err(refused @ (Refused::Stopping | Refused::TooLarge { .. })) => return Err(refused),
-                Err(Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after }) => retry_after,
-                Err(Refused::Failed(_)) => PAUSE,
+                Err(refused) => refused.retry_after().unwrap_or(PAUSE),
             };
             if self.shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return Err(Refused::Stopping);

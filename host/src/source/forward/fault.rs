@@ -73,7 +73,9 @@ pub(crate) enum Fault {
 }
 
 /// Every reason for which what was sent is not taken, or not taken at once.
-pub(crate) const REFUSALS: [&str; 14] = [
+pub(crate) const REFUSALS: [&str; 16] = [
+    "tenant_journal",
+    "tenant_ingest",
     "queue_full",
     "journal_full",
     "disk_full",

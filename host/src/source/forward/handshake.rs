@@ -3,12 +3,14 @@
 //! Specification, "Handshake Messages". Both sides show that they know the shared key by a SHA-512 over it, a salt of the client, a nonce of the
 //! server, and a host name; a user shows its password by one over a salt of the server.
 
+use std::sync::Arc;
+
 use rmp::encode as pack;
 use sha2::{Digest, Sha512};
 
 use super::fault::Fault;
 use super::msgpack::{Head, Reader};
-use crate::config::ForwardSecurity;
+use crate::config::{ForwardSecurity, ForwardUser};
 
 /// No PING is longer: six short texts.
 pub(crate) const LONGEST_PING: usize = 16 << 10;
@@ -19,6 +21,13 @@ pub(crate) struct Challenge {
     nonce: String,
     /// Empty where no user is asked for.
     auth_salt: String,
+}
+
+/// A PING that is accepted: what the sender is told, and whose its records are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) pong: Vec<u8>,
+    pub(crate) tenant: Option<Arc<str>>,
 }
 
 /// A PING that is not accepted: what is logged, and what the sender is told.
@@ -52,7 +61,7 @@ impl Challenge {
     }
 
     /// Reads a PING, and gives the PONG that accepts it.
-    pub(crate) fn answer(&self, ping: &[u8], security: &ForwardSecurity) -> Result<Vec<u8>, Denied> {
+    pub(crate) fn answer(&self, ping: &[u8], security: &ForwardSecurity) -> Result<Accepted, Denied> {
         let ping = Ping::read(ping).map_err(|fault| denied("the message is no PING", fault.to_string()))?;
         let key = security.shared_key.expose();
         let expected = digest([ping.salt, ping.hostname, self.nonce.as_bytes(), key.as_bytes()]);
@@ -60,22 +69,24 @@ impl Challenge {
         if !same(&expected, ping.key_digest) {
             return Err(denied("shared_key mismatch", format!("{:?} has another shared_key", shown())));
         }
-        if !security.users.is_empty() && !self.knows(&ping, security) {
+        let user = self.user(&ping, security);
+        if !security.users.is_empty() && user.is_none() {
             let user = crate::capability::one_line(&String::from_utf8_lossy(ping.username), 100);
             let why = format!("{:?} has no such user and password: {user:?}", shown());
             return Err(denied("username/password mismatch", why));
         }
         let hostname = &security.self_hostname;
         let digest = digest([ping.salt, hostname.as_bytes(), self.nonce.as_bytes(), key.as_bytes()]);
-        Ok(pong(true, "", hostname, &digest))
+        Ok(Accepted { pong: pong(true, "", hostname, &digest), tenant: user.and_then(|user| user.tenant.clone()) })
     }
 
-    /// Whether the user is one of ours. Each is looked at, so that the time says nothing of names.
-    fn knows(&self, ping: &Ping<'_>, security: &ForwardSecurity) -> bool {
-        security.users.iter().fold(false, |known, user| {
+    /// The one of our users that it is. Each is looked at, so that the time says nothing of names.
+    fn user<'a>(&self, ping: &Ping<'_>, security: &'a ForwardSecurity) -> Option<&'a ForwardUser> {
+        security.users.iter().fold(None, |known, user| {
             let name = user.username.as_bytes();
             let expected = digest([self.auth_salt.as_bytes(), name, user.password.expose().as_bytes()]);
-            known | (same(name, ping.username) & same(expected.as_bytes(), ping.password_digest))
+            let is_this = same(name, ping.username) & same(expected.as_bytes(), ping.password_digest);
+            if is_this { Some(user) } else { known }
         })
     }
 }

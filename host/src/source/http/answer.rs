@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::header::{ACCEPT_ENCODING, ALLOW, CONNECTION, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -14,6 +14,12 @@ use crate::intake::Refused;
 /// Why a request was not taken. Nothing of it is kept.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Denied {
+    /// No token, or none that is known.
+    #[error("{}; send one that is known here as Authorization: Bearer …", if *.sent { "the token is not known" } else { "a token is needed" })]
+    Unauthorized {
+        /// Whether there was one.
+        sent: bool,
+    },
     /// Not a POST.
     #[error("records are taken by POST")]
     Method,
@@ -76,7 +82,10 @@ pub(crate) enum Denied {
 }
 
 /// Every reason for which a request is refused.
-pub(crate) const REFUSALS: [&str; 12] = [
+pub(crate) const REFUSALS: [&str; 15] = [
+    "tenant_journal",
+    "tenant_ingest",
+    "auth",
     "queue_full",
     "journal_full",
     "disk_full",
@@ -104,11 +113,14 @@ impl From<Refused> for Denied {
 impl Denied {
     fn status(&self) -> StatusCode {
         match self {
+            Self::Unauthorized { .. } => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            // The sender's own doing: a load balancer is not to take the host for a sick one, and other senders' way from them.
+            Self::Refused(Refused::AtLimit(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -117,6 +129,7 @@ impl Denied {
     /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REFUSALS`].
     pub(crate) fn reason(&self) -> &'static str {
         match self {
+            Self::Unauthorized { .. } => "auth",
             Self::Method => "method",
             Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
             Self::TooLarge { .. } | Self::NeverFits { .. } => "too_large",
@@ -130,15 +143,20 @@ impl Denied {
 
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
+            // RFC 6750, section 3: a request without a token is told nothing but that it needs one.
+            Self::Unauthorized { sent: false } => {
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"wharf\"")))
+            }
+            Self::Unauthorized { sent: true } => {
+                let challenge = "Bearer realm=\"wharf\", error=\"invalid_token\"";
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
+            }
             Self::Method => Some((ALLOW, HeaderValue::from_static("POST"))),
             // RFC 9110, 15.5.16: this is how a server says that it was the encoding.
             Self::ContentEncoding(_) => Some((ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, identity"))),
             Self::Busy => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             Self::Refused(refused) => {
-                let after = match refused {
-                    Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after } => *retry_after,
-                    Refused::Failed(_) | Refused::TooLarge { .. } | Refused::Stopping => Duration::from_secs(5),
-                };
+                let after = refused.retry_after().unwrap_or(Duration::from_secs(5));
                 // Whole seconds, rounded up: never sooner than was said.
                 let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
                 Some((RETRY_AFTER, HeaderValue::from(seconds.max(1))))

@@ -1,7 +1,8 @@
 //! Records by HTTP: `POST` to any path.
 //!
 //! A request is all or nothing: its records are one chunk, `200` means that the chunk is on the disk, and after every other
-//! answer nothing of it is kept. `docs/sources.md` has the content types and answers.
+//! answer nothing of it is kept. Where the source has tokens, a request carries one of them, and its records are of the tenant that the
+//! token is for. `docs/sources.md` has the content types and answers.
 
 mod answer;
 mod body;
@@ -10,6 +11,7 @@ mod json;
 mod records;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use self::answer::{Denied, accepted};
 use self::body::Encoding;
 use self::connections::Limits;
 use self::records::Format;
+use self::tokens::Tokens;
 use super::places::Places;
 use super::room::{Held, Room};
 use super::sink::Sink;
@@ -64,6 +67,7 @@ pub(super) fn spawn(
         tag: source.tag.clone(),
         limit,
         room: Room::new(limit * LARGEST_AT_ONCE),
+        tokens: Tokens::new(&name, &http.tokens, &sink),
         sink,
         shutdown,
     });
@@ -81,6 +85,7 @@ struct Door {
     tag: Arc<str>,
     limit: u64,
     room: Room,
+    tokens: Option<Tokens>,
     sink: Arc<dyn Sink>,
     shutdown: CancellationToken,
 }
@@ -103,6 +108,11 @@ impl Door {
     /// Takes a request's records; how many they were.
     async fn take(&self, request: Request<Body>) -> Result<u32, Denied> {
         let (head, body) = request.into_parts();
+        // Before anything else: whoever may not send learns nothing of what would be taken.
+        let sink = match &self.tokens {
+            None => Arc::clone(&self.sink),
+            Some(tokens) => tokens.sink_for(&head.headers).await?,
+        };
         if head.method != Method::POST {
             return Err(Denied::Method);
         }
@@ -117,7 +127,7 @@ impl Door {
         let (chunk, _held) = self.chunk(format, encoding, bytes, held).await?;
         let Some(chunk) = chunk else { return Ok(0) };
         let records = chunk.meta().records;
-        let durable = self.sink.try_enqueue(chunk)?;
+        let durable = sink.try_enqueue(chunk)?;
         durable.await?;
         Ok(records)
     }

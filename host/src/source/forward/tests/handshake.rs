@@ -4,7 +4,7 @@ use sha2::{Digest, Sha512};
 
 use super::pack::*;
 use super::support::security;
-use crate::source::forward::handshake::{Challenge, Denied};
+use crate::source::forward::handshake::{Accepted, Challenge, Denied};
 use crate::source::forward::msgpack::{Head, Reader};
 
 /// What a HELO says: the nonce, and the salt for users.
@@ -58,7 +58,7 @@ fn a_client_with_the_key_is_accepted_and_told_that_the_server_has_it_too() {
     // "auth: … empty string if user authentication is not required".
     assert_eq!(parse_helo(&helo).1, b"");
     let pong = challenge.answer(&ping(&helo, "geheim", "", ""), &security);
-    assert_eq!(pong, Ok(accepting_pong(&helo, "geheim")));
+    assert_eq!(pong, Ok(Accepted { pong: accepting_pong(&helo, "geheim"), tenant: None }));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_user_with_its_password_is_accepted() {
     let helo = challenge.helo();
     for (user, password) in [("alice", "pw"), ("bob", "other")] {
         let pong = challenge.answer(&ping(&helo, "geheim", user, password), &security);
-        assert_eq!(pong, Ok(accepting_pong(&helo, "geheim")), "{user}");
+        assert_eq!(pong, Ok(Accepted { pong: accepting_pong(&helo, "geheim"), tenant: None }), "{user}");
     }
 }
 

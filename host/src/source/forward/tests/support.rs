@@ -41,6 +41,7 @@ pub(super) fn security(users: &[(&str, &str)]) -> ForwardSecurity {
     let user = |(name, password): &(&str, &str)| ForwardUser {
         username: (*name).to_owned(),
         password: Secret::new(*password),
+        tenant: None,
     };
     ForwardSecurity {
         shared_key: Secret::new("geheim"),

@@ -1,0 +1,121 @@
+//! What a tenant's own file may read of the machine.
+//!
+//! A tenant's file may come from somebody else than the operator's configuration does: it is generated, or handed in and looked through. So
+//! that a line nobody noticed cannot hand the operator's secrets to a tenant's destination, such a file reads only the environment variables
+//! that are named after its tenant, and only files and components in its tenant's own folder.
+
+use std::path::{Component, Path, PathBuf};
+
+/// What one tenant's file may read.
+#[derive(Debug, Clone)]
+pub(crate) struct Confines {
+    /// `TENANT_ACME_`
+    prefix: String,
+    /// The prefixes of the other tenants.
+    others: Vec<String>,
+    /// `DIR/acme`
+    folder: PathBuf,
+}
+
+/// `TENANT_ACME_EU_` for `acme-eu`.
+fn prefix(tenant: &str) -> String {
+    format!("TENANT_{}_", tenant.to_ascii_uppercase().replace('-', "_"))
+}
+
+impl Confines {
+    /// Those of `tenant` among all tenants that there are. `folder` is its own.
+    pub(crate) fn new<'a>(tenant: &str, all: impl Iterator<Item = &'a str>, folder: PathBuf) -> Self {
+        let others = all.filter(|other| *other != tenant).map(prefix).collect();
+        Self { prefix: prefix(tenant), others, folder }
+    }
+
+    /// Why a variable may not be read, and what to do; none where it may.
+    pub(crate) fn refuses_variable(&self, name: &str) -> Option<(String, Option<String>)> {
+        let own = &self.prefix;
+        // `TENANT_ACME_EU_TOKEN` is acme-eu's, where there is such a tenant, and not acme's.
+        let is_anothers = |other: &String| other.len() >= own.len() && name.starts_with(other.as_str());
+        let help = format!("name it {own}…, or write what it is for in the operator's own file");
+        if !name.starts_with(own.as_str()) || name.len() == own.len() {
+            return Some((
+                format!(
+                    "the environment variable {name} is not this tenant's: its file may read those that begin with {own}"
+                ),
+                Some(help),
+            ));
+        }
+        self.others.iter().any(is_anothers).then(|| {
+            (
+                format!("the environment variable {name} may be another tenant's, whose variables begin alike"),
+                Some(
+                    "name the tenants so that their variables begin differently: - and _ are the same there".to_owned(),
+                ),
+            )
+        })
+    }
+
+    /// Where a path leads that the file names: into the tenant's own folder.
+    ///
+    /// # Errors
+    /// Where it leads out of there.
+    pub(crate) fn path(&self, written: &str) -> Result<PathBuf, (String, Option<String>)> {
+        let path = Path::new(written);
+        let stays = !path.components().any(|part| part == Component::ParentDir);
+        if stays && (path.is_relative() || path.starts_with(&self.folder)) {
+            return Ok(self.folder.join(path));
+        }
+        Err((
+            "leads out of the tenant's own folder, and its file may read nothing else".to_owned(),
+            Some(format!("put it into {}, where its relative paths begin", self.folder.display())),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acme() -> Confines {
+        Confines::new("acme", ["acme", "acme-eu", "globex"].into_iter(), "/etc/wharf/tenants/acme".into())
+    }
+
+    #[test]
+    fn a_tenants_file_reads_its_tenants_variables_and_no_others() {
+        for (name, may) in [
+            ("TENANT_ACME_TOKEN", true),
+            ("TENANT_ACME_E", true),
+            ("TENANT_ACME_", false),
+            ("TENANT_ACME", false),
+            ("TENANT_ACME_EU_TOKEN", false),
+            ("TENANT_GLOBEX_TOKEN", false),
+            ("tenant_acme_token", false),
+            ("ACME_TOKEN", false),
+            ("AWS_SECRET_ACCESS_KEY", false),
+            ("HOME", false),
+        ] {
+            assert_eq!(acme().refuses_variable(name).is_none(), may, "{name}");
+        }
+    }
+
+    #[test]
+    fn tenants_whose_variables_could_not_be_told_apart_read_none() {
+        let confines = Confines::new("a-b", ["a-b", "a_b"].into_iter(), "/t".into());
+        assert!(confines.refuses_variable("TENANT_A_B_X").is_some());
+    }
+
+    #[test]
+    fn paths_stay_in_the_tenants_own_folder() {
+        for (written, leads_to) in [
+            ("token", Some("/etc/wharf/tenants/acme/token")),
+            ("./tls/key.pem", Some("/etc/wharf/tenants/acme/tls/key.pem")),
+            ("/etc/wharf/tenants/acme/token", Some("/etc/wharf/tenants/acme/token")),
+            ("/etc/wharf/tenants/acme2/token", None),
+            ("/etc/wharf/tenants/acme/../globex/token", None),
+            ("../globex/token", None),
+            ("/etc/shadow", None),
+            ("/proc/self/environ", None),
+        ] {
+            let found = acme().path(written).ok();
+            assert_eq!(found.as_deref(), leads_to.map(Path::new), "{written}");
+        }
+    }
+}
