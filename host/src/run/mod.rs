@@ -102,8 +102,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         claims: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tags.clone())).collect(),
         outputs: config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect(),
     };
-    let intake =
-        Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
+    let intake = Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
+        .map_err(failed)?;
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;

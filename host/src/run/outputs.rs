@@ -77,7 +77,8 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
                 let section = output.section();
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
                 // Of one that is faulty, nothing is known here.
-                let defined = output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
+                let defined =
+                    output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
                 let are_whole = !known.iter().any(|fault| fault.is_in(&defined));
                 let credentials = are_whole.then(|| config.credentials_of(output));
                 match check_output(output, plugin, is_whole, credentials).await {
