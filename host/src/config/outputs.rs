@@ -64,7 +64,7 @@ pub(crate) fn read(
     if tenant.is_some() || !top.is_written("tenants") {
         top.missing("outputs", help);
     }
-    let Some(section) = top.section("outputs") else { return vec![] };
+    let Some(section) = top.section("outputs").filter(|_| top.is_written("outputs")) else { return vec![] };
     if section.is_empty() {
         section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
     }
