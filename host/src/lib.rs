@@ -9,6 +9,7 @@ pub mod author;
 pub mod capability;
 pub mod cli;
 pub mod config;
+pub mod convert;
 pub mod dead_letter;
 pub mod intake;
 pub mod journal;

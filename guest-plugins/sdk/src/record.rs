@@ -10,13 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::HostError;
+use crate::bindings::wharf::output::records as wit;
 use crate::source::Source;
 
 /// Bytes of bodies taken out of the host at once: crossing costs most when windows are small, and memory when they are large.
-const WINDOW_BYTES: u64 = 64 * 1024;
-/// Most records whose sizes are asked for at once, to find where a window ends.
-const MAX_LISTED: u64 = 8192;
-/// The same to find where a part ends: parts are sent, so that the next one is asked for much later.
+const WINDOW_BYTES: u32 = 64 * 1024;
+/// Records whose sizes are asked for at once, to find where a part ends: parts are sent, so that the next one is asked for much later.
 const LISTED_FOR_PARTS: u32 = 1024;
 
 /// What a record's body is.
@@ -70,7 +69,7 @@ impl Record<'_> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        self.window.bodies.get(self.start..self.end).unwrap_or_default()
+        self.window.lines.get(self.start..self.end).unwrap_or_default()
     }
     /// The body as text; what is no UTF-8 in it is U+FFFD.
     #[must_use]
@@ -145,15 +144,16 @@ struct Window<'a> {
     source: Source<'a>,
     first: u32,
     count: u32,
-    bodies: Vec<u8>,
+    /// The bodies, each with a line feed behind it.
+    lines: Vec<u8>,
     times: OnceCell<Vec<i64>>,
     kinds: OnceCell<Vec<u8>>,
     tags: OnceCell<Vec<(String, u32)>>,
 }
 
 impl<'a> Window<'a> {
-    fn new(source: Source<'a>, first: u32, count: u32, bodies: Vec<u8>) -> Self {
-        Self { source, first, count, bodies, times: OnceCell::new(), kinds: OnceCell::new(), tags: OnceCell::new() }
+    fn new(source: Source<'a>, first: u32, count: u32, lines: Vec<u8>) -> Self {
+        Self { source, first, count, lines, times: OnceCell::new(), kinds: OnceCell::new(), tags: OnceCell::new() }
     }
     fn times(&self) -> &[i64] {
         self.times.get_or_init(|| self.source.times(self.first, self.count))
@@ -180,44 +180,39 @@ pub struct Records<'a> {
     end: u32,
     /// Where the next record begins in the window.
     offset: usize,
-    /// Of the next record and some that follow.
+    /// Of the next record and those behind it in the window.
     sizes: std::vec::IntoIter<u32>,
-    /// How many records fill a window, by the batch's average: sizes are asked for no further ahead, since the host would have to read there.
-    usual: u32,
 }
 
 impl<'a> Records<'a> {
     pub(crate) fn new(source: Source<'a>, first: u32, end: u32) -> Self {
-        let average = (source.size() / u64::from(source.count().max(1))).max(1);
-        let usual = (WINDOW_BYTES / average + 1).min(MAX_LISTED) as u32;
         let window = Rc::new(Window::new(source.clone(), first, 0, Vec::new()));
-        Self { source, window, next: first, window_end: first, end, offset: 0, sizes: Vec::new().into_iter(), usual }
+        Self { source, window, next: first, window_end: first, end, offset: 0, sizes: Vec::new().into_iter() }
     }
 
     /// Takes the next window out of the host.
     fn fill(&mut self) -> Result<(), HostError> {
-        let (mut count, mut bytes) = fitting(self.sizes.as_slice(), WINDOW_BYTES);
-        if count as usize == self.sizes.len() {
-            // There may be room for more than is listed.
-            self.sizes = Vec::new().into_iter();
-            self.sizes = self.source.sizes(self.next, self.usual.min(self.end - self.next)).into_iter();
-            (count, bytes) = fitting(self.sizes.as_slice(), WINDOW_BYTES);
-        }
-        // The bytes come into the room that the window before leaves, unless somebody still looks at it.
+        // It comes into the room that the one before leaves, unless somebody still looks at that.
+        self.sizes = Vec::new().into_iter();
         if let Some(window) = Rc::get_mut(&mut self.window) {
             *window = Window::new(self.source.clone(), self.next, 0, Vec::new());
         }
-        let bodies = self.source.read(self.next, count)?;
-        if count == 0 || bodies.len() as u64 != bytes {
-            let got = bodies.len();
-            return Err(HostError::Unavailable(format!("{count} records have {bytes} bytes, and the host gave {got}")));
+        let wit::Window { sizes, lines } = self.source.read_window(self.next, WINDOW_BYTES)?;
+        let bytes = sizes.iter().map(|size| u64::from(*size) + 1).sum::<u64>();
+        if sizes.is_empty() || lines.len() as u64 != bytes {
+            let (count, got) = (sizes.len(), lines.len());
+            return Err(HostError::Unavailable(format!(
+                "{count} records have {bytes} bytes with their line feeds, and the host gave {got}"
+            )));
         }
-        let window = Window::new(self.source.clone(), self.next, count, bodies);
+        let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+        let window = Window::new(self.source.clone(), self.next, count, lines);
         match Rc::get_mut(&mut self.window) {
             Some(place) => *place = window,
             None => self.window = Rc::new(window),
         }
-        self.window_end = self.next + count;
+        self.window_end = self.next.saturating_add(count).min(self.end);
+        self.sizes = sizes.into_iter();
         self.offset = 0;
         Ok(())
     }
@@ -240,7 +235,8 @@ impl<'a> Iterator for Records<'a> {
         let (index, start) = (self.next, self.offset);
         let end = start + self.sizes.next()? as usize;
         self.next += 1;
-        self.offset = end;
+        // Behind the line feed.
+        self.offset = end + 1;
         Some(Ok(Record { window: Rc::clone(&self.window), index, start, end }))
     }
 
@@ -293,33 +289,10 @@ impl Iterator for Parts<'_> {
     }
 }
 
-/// How many of the first records fit into so many bytes, at least one where there is one; and their bytes.
-fn fitting(sizes: &[u32], most: u64) -> (u32, u64) {
-    let (mut count, mut bytes) = (0, 0);
-    for size in sizes {
-        let more = bytes + u64::from(*size);
-        if count > 0 && more > most {
-            break;
-        }
-        count += 1;
-        bytes = more;
-    }
-    (count, bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Sample, batch};
-
-    #[test]
-    fn a_window_holds_what_fits_and_never_less_than_one_record() {
-        assert_eq!(fitting(&[10, 10, 10], 25), (2, 20));
-        assert_eq!(fitting(&[10, 10, 10], 30), (3, 30));
-        assert_eq!(fitting(&[100, 1], 25), (1, 100));
-        assert_eq!(fitting(&[0, 0], 0), (2, 0));
-        assert_eq!(fitting(&[], 25), (0, 0));
-    }
 
     /// Lines of every length up to some, among them the empty one and one larger than a window.
     fn lines() -> Vec<String> {

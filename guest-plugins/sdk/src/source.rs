@@ -59,11 +59,11 @@ impl<'a> Source<'a> {
     pub(crate) fn tags(&self, first: u32, count: u32) -> Vec<(String, u32)> {
         ask!(self, tags(first, count))
     }
-    pub(crate) fn read(&self, first: u32, count: u32) -> Result<Vec<u8>, HostError> {
+    pub(crate) fn read_window(&self, first: u32, max_bytes: u32) -> Result<wit::Window, HostError> {
         match self {
-            Self::Host(batch) => Ok(batch.read(first, count)?),
+            Self::Host(batch) => Ok(batch.read_window(first, max_bytes)?),
             #[cfg(not(target_family = "wasm"))]
-            Self::Memory(batch) => Ok(batch.read(first, count)),
+            Self::Memory(batch) => Ok(batch.read_window(first, max_bytes)),
         }
     }
     pub(crate) fn encode(&self, select: &wit::Selection, how: &wit::Encoding) -> Result<wit::Encoder, HostError> {

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use crate::bindings::wharf::output::records::Window;
 use crate::source::Source;
 use crate::{Batch, Kind};
 
@@ -111,8 +112,17 @@ impl Memory {
     pub(crate) fn tags(&self, first: u32, count: u32) -> Vec<(String, u32)> {
         self.some(first, count).map(|record| (record.tag.clone(), 1)).collect()
     }
-    pub(crate) fn read(&self, first: u32, count: u32) -> Vec<u8> {
-        self.some(first, count).flat_map(|record| &record.body).copied().collect()
+    pub(crate) fn read_window(&self, first: u32, max_bytes: u32) -> Window {
+        let mut window = Window { sizes: Vec::new(), lines: Vec::new() };
+        for Sample { body, .. } in self.some(first, u32::MAX) {
+            if !window.sizes.is_empty() && window.lines.len() + body.len() + 1 > max_bytes as usize {
+                break;
+            }
+            window.sizes.push(u32::try_from(body.len()).unwrap_or(u32::MAX));
+            window.lines.extend_from_slice(body);
+            window.lines.push(b'\n');
+        }
+        window
     }
 
     fn some(&self, first: u32, count: u32) -> impl Iterator<Item = &Sample> {

@@ -54,6 +54,15 @@ struct Span {
     count: u32,
 }
 
+/// Some neighbouring records as they are stored.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lines {
+    /// Of each body, bytes.
+    pub(crate) sizes: Vec<u32>,
+    /// The bodies, each with a line feed behind it.
+    pub(crate) lines: Vec<u8>,
+}
+
 /// Why bodies could not be read.
 #[derive(Debug)]
 pub(crate) enum BodiesError {
@@ -174,6 +183,34 @@ impl Batch {
         Ok(packed)
     }
 
+    /// The records from `first` on that fit into `max_bytes`, at least one. Blocks on the disk.
+    pub(crate) fn lines(&self, first: u32, max_bytes: u32) -> Result<Lines, ReadError> {
+        let mut window = Lines::default();
+        for span in self.spans(first, u32::MAX) {
+            let chunk = self.chunk(span.portion)?;
+            if !window.take(&chunk, span, max_bytes) {
+                break;
+            }
+        }
+        Ok(window)
+    }
+
+    /// The same of chunks that were read just now. None where they do not fill half of it, and there are more to read.
+    pub(crate) fn lines_at_hand(&self, first: u32, max_bytes: u32) -> Option<Lines> {
+        let mut window = Lines::default();
+        let kept = self.kept();
+        for span in self.spans(first, u32::MAX) {
+            let Some(chunk) = kept.chunks.get(&span.portion) else {
+                let enough = window.lines.len() >= max_bytes.min(MAX_READ as u32) as usize / 2;
+                return (enough && !window.sizes.is_empty()).then_some(window);
+            };
+            if !window.take(chunk, span, max_bytes) {
+                break;
+            }
+        }
+        Some(window)
+    }
+
     /// Whether these records are few and were read just now: what is asked of them is told at once, without the disk.
     pub(crate) fn at_hand(&self, first: u32, count: u32) -> bool {
         let kept = self.kept();
@@ -242,6 +279,23 @@ impl Batch {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lines {
+    /// Takes what fits of some records of this chunk; whether all of them did.
+    fn take(&mut self, chunk: &Chunk, span: Span, max_bytes: u32) -> bool {
+        let most = u64::from(max_bytes).min(MAX_READ) as usize;
+        let left = most.saturating_sub(self.lines.len());
+        let mut count = chunk.fitting(span.first, span.count, left);
+        let mut bytes = chunk.span(span.first, count);
+        if bytes.len() > left && !self.sizes.is_empty() {
+            // Only the very first record may be larger than the window.
+            (count, bytes) = (0, 0..0);
+        }
+        self.sizes.extend(chunk.sizes(span.first, count));
+        self.lines.extend_from_slice(chunk.bodies().get(bytes).unwrap_or_default());
+        count == span.count
     }
 }
 
@@ -370,6 +424,47 @@ mod tests {
         for (first, count) in [(0, 2), (1, 3)] {
             assert!(matches!(stored.batch.bodies(first, count), Err(BodiesError::TooMuch { .. })), "{first} {count}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_window_holds_what_fits_with_its_line_feeds_across_chunks_and_never_less_than_one_record() {
+        let stored = Stored::new(&[(3, 2), (2, 5), (1, 100), (1, 0)]).await;
+        let window = |first, max_bytes| {
+            let Lines { sizes, lines } = stored.batch.lines(first, max_bytes).unwrap();
+            (sizes, String::from_utf8(lines).unwrap())
+        };
+        assert_eq!(window(0, 9), (vec![2, 2, 2], "aa\naa\naa\n".into()));
+        assert_eq!(window(1, 12), (vec![2, 2, 5], "aa\naa\nbbbbb\n".into()));
+        assert_eq!(window(1, 11), (vec![2, 2], "aa\naa\n".into()));
+        assert_eq!(window(3, 0), (vec![5], "bbbbb\n".into()));
+        assert_eq!(window(5, 7).0, [100], "larger than the window, and first");
+        assert_eq!(window(4, 106).0, [5], "larger than what is left");
+        assert_eq!(window(4, 107).0, [5, 100]);
+        assert_eq!(window(6, 64), (vec![0], "\n".into()));
+        assert_eq!(window(7, 64), (vec![], String::new()));
+        assert_eq!(window(u32::MAX, u32::MAX), (vec![], String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_window_never_has_more_than_a_mebibyte_but_of_one_record() {
+        let stored = Stored::new(&[(1, 2_000_000), (3, 500_000)]).await;
+        assert_eq!(stored.batch.lines(0, u32::MAX).unwrap().sizes, [2_000_000]);
+        assert_eq!(stored.batch.lines(1, u32::MAX).unwrap().sizes, [500_000; 2]);
+    }
+
+    #[tokio::test]
+    async fn a_window_of_what_was_read_just_now_ends_where_that_ends_unless_it_would_be_small() {
+        let stored = Stored::new(&[(4, 9), (4, 9), (4, 9)]).await;
+        let at_hand = |first, max_bytes| stored.batch.lines_at_hand(first, max_bytes).map(|it| it.sizes.len());
+        assert_eq!(at_hand(0, 40), None);
+        stored.batch.sizes(0, 8).unwrap();
+        assert_eq!(at_hand(0, 40), Some(4));
+        assert_eq!(at_hand(0, 160), Some(8), "half of it");
+        assert_eq!(at_hand(0, 162), None);
+        assert_eq!(at_hand(2, 60), Some(6));
+        assert_eq!(at_hand(8, 1), None);
+        stored.batch.sizes(8, 4).unwrap();
+        assert_eq!(at_hand(4, 1000), Some(8), "there is no more");
     }
 
     #[tokio::test]

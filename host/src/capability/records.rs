@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use wasmtime::component::Resource;
 
-use super::batch::{Batch, BatchChunks, BodiesError};
-use super::bindings::records::{self, Encoding, Selection};
+use super::batch::{Batch, BatchChunks, BodiesError, Lines};
+use super::bindings::records::{self, Encoding, Selection, Window};
 use super::bindings::types::HostError;
 use super::body::Body;
 use super::{Caller, LimitReached, blocking, cut, encoding};
@@ -117,6 +117,20 @@ impl records::HostBatch for Caller {
                 "{count} records from {first} are {bytes} bytes or more, and a read gives at most {most}: take a smaller window"
             )),
         }))
+    }
+
+    async fn read_window(
+        &mut self,
+        batch: Resource<Batch>,
+        first: u32,
+        max_bytes: u32,
+    ) -> wasmtime::Result<Result<Window, HostError>> {
+        let batch = self.table.get(&batch)?.clone();
+        let lines = match batch.lines_at_hand(first, max_bytes) {
+            Some(lines) => Ok(lines),
+            None => blocking(move || batch.lines(first, max_bytes)).await?,
+        };
+        Ok(lines.map(|Lines { sizes, lines }| Window { sizes, lines }).map_err(|error| unreadable(&error)))
     }
 
     async fn encode(

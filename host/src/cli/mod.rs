@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{Config, Draft, Faults};
 
+mod convert;
 mod dead_letter;
 mod dev_aws;
 mod dev_http;
@@ -60,6 +61,8 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// Make a configuration of one of Fluent Bit
+    Convert(convert::Args),
     /// For authors of plugins: make one, build it, test it; and what a component is
     Plugin(plugin::Args),
     /// A local S3 and CloudWatch Logs to develop against, in memory
@@ -106,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
+        Command::Convert(args) => convert::run(&args),
         Command::Plugin(args) => plugin::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
         Command::DevHttp(args) => dev_http::run(args),

@@ -9,7 +9,7 @@ use url::Url;
 use super::fault::nearest;
 use super::http_destination::HttpDestination;
 use super::model::{Credential, CredentialKind, GrantedCredential, HttpConfig};
-use super::node::{Entry, Node, Scalar, Value};
+use super::node::{Entry, Meaning, Node, Scalar, Value};
 use super::reader::Section;
 use super::secret::{Secret, SecretSource};
 use super::top::{MOMENT, YEAR};
@@ -45,7 +45,9 @@ pub(crate) fn read(mut section: Section<'_>) -> HttpConfig {
 fn proxy(section: &mut Section<'_>) -> Option<Secret> {
     let text = section.secret("proxy")?;
     let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if url.is_none_or(|url| url.path() != "/" || url.query().is_some() || url.fragment().is_some()) {
+    if url.is_none_or(|url| {
+        url.path() != "/" || url.query().is_some() || url.fragment().is_some() || url.port() == Some(0)
+    }) {
         let help =
             "write it as in http://proxy.example.com:3128, with user:password@ before the host where it wants them";
         section.fault("proxy", "expected the URL of an HTTP proxy", Some(help.into()));
@@ -83,7 +85,14 @@ pub(crate) fn credentials(top: &mut Section<'_>) -> Credentials {
     for entry in section.entries() {
         super::sources::name(&section, &entry.key, entry.key_at, "credential");
         let path = section.path_of(&entry.key);
-        if let Some(one) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
+        if let Value::Scalar(_) = &entry.value.value
+            && !entry.value.is_empty()
+        {
+            // It may be the secret itself.
+            let help = "write { type: bearer, token_file: PATH, to: [https://api.example.com] }";
+            section.sink().add_with_help(entry.value.at, &path, "expected a map of keys", help);
+            all.faulty.push(entry.key.clone());
+        } else if let Some(one) = Section::of(section.sink(), path, entry.key_at, &entry.value) {
             match credential(one, &entry.key) {
                 Some(credential) => all.whole.push(credential),
                 None => all.faulty.push(entry.key.clone()),
@@ -118,12 +127,7 @@ fn credential(mut section: Section<'_>, name: &str) -> Option<Credential> {
         Type::Bearer => secret(&mut section, "token", "token_file").map(|token| CredentialKind::Bearer { token }),
         Type::Basic => {
             section.missing("user", "name the user");
-            let user = section.text_like(
-                "user",
-                "a user name",
-                |user| !user.contains(':'),
-                "a user name has no colon (RFC 7617)",
-            );
+            let user = user(&mut section);
             let password = secret(&mut section, "password", "password_file");
             user.zip(password).map(|(user, password)| CredentialKind::Basic { user, password })
         }
@@ -161,6 +165,20 @@ fn credential(mut section: Section<'_>, name: &str) -> Option<Credential> {
     Some(Credential { name: name.into(), to: to?, kind: kind? })
 }
 
+/// A user's name. What is none may be one with its password, and is not shown.
+fn user(section: &mut Section<'_>) -> Option<String> {
+    let user = section.text("user")?;
+    if user.contains(':') {
+        section.fault(
+            "user",
+            "has a colon, and no user name has (RFC 7617)",
+            Some("write the password with \"password\"".into()),
+        );
+        return None;
+    }
+    Some(user)
+}
+
 fn is_free_header(name: &str) -> bool {
     http::HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !crate::capability::http::is_of_the_host(&name))
 }
@@ -169,7 +187,7 @@ fn is_free_header(name: &str) -> bool {
 pub(crate) fn secret(section: &mut Section<'_>, key: &'static str, file_key: &'static str) -> Option<SecretSource> {
     let given = section.secret(key);
     let file = section.file(file_key);
-    match (section.has(key), section.has(file_key)) {
+    match (section.is_written(key), section.is_written(file_key)) {
         (true, true) => {
             section.fault(file_key, format!("is there beside {key:?}, and only one of both can be"), None);
             return None;
@@ -206,7 +224,10 @@ fn destinations(section: &mut Section<'_>, key: &'static str) -> Option<Vec<Http
         );
         return None;
     }
-    items.iter().enumerate().map(|(n, item)| destination(section, &format!("{path}[{n}]"), item)).collect()
+    // All of them before the first that is none ends it: each fault is told.
+    let one = |(n, item)| destination(section, &format!("{path}[{n}]"), item);
+    let all: Vec<Option<HttpDestination>> = items.iter().enumerate().map(one).collect();
+    all.into_iter().collect()
 }
 
 /// One destination, a text.
@@ -246,14 +267,7 @@ fn with_addresses(section: &Section<'_>, path: String, item: &Node) -> Option<Ht
     let mut grant = Section::of(section.sink(), path.clone(), item.at, item)?;
     grant.missing("to", "name where requests may go, for example to: https://logs.internal");
     let to = grant.entry("to").and_then(|to| destination(section, &format!("{path}.to"), &to.value));
-    let addresses: Option<Vec<IpNet>> = match grant.texts("addresses") {
-        None => Some(vec![]),
-        Some(texts) => texts.iter().map(|text| net(text)).collect(),
-    };
-    if addresses.is_none() {
-        let help = "write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5";
-        grant.fault("addresses", "has something in it that is no address and no block of addresses", Some(help.into()));
-    }
+    let addresses = addresses(&mut grant);
     grant.finish(&[
         ("host", "did you mean \"to\"?"),
         ("url", "did you mean \"to\"?"),
@@ -262,20 +276,51 @@ fn with_addresses(section: &Section<'_>, path: String, item: &Node) -> Option<Ht
     Some(to?.with_addresses(addresses?))
 }
 
+/// Blocks of addresses, each a text; none where one of them is none.
+fn addresses(grant: &mut Section<'_>) -> Option<Vec<IpNet>> {
+    let path = grant.path_of("addresses");
+    let Some(Entry { value: node, .. }) = grant.entry("addresses") else { return Some(vec![]) };
+    let items: &[Node] = match &node.value {
+        Value::List(list) => list,
+        Value::Scalar(scalar) if scalar.meaning == Meaning::Null => &[],
+        _ => std::slice::from_ref(node),
+    };
+    let one = |(n, item): (usize, &Node)| {
+        let found = match &item.value {
+            Value::Scalar(scalar) => net(&scalar.text),
+            Value::Faulty => return None,
+            _ => None,
+        };
+        if found.is_none() {
+            let message = format!("expected an address or a block of addresses, found {}", item.found());
+            let help = "write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5";
+            grant.sink().add_with_help(item.at, &format!("{path}[{n}]"), message, help);
+        }
+        found
+    };
+    let all: Vec<Option<IpNet>> = items.iter().enumerate().map(one).collect();
+    all.into_iter().collect()
+}
+
 fn net(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
 }
 
 /// The credentials that an output may name: a list of names, or one alone.
 pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &Credentials) -> Vec<GrantedCredential> {
-    let Some(names) = section.texts("credentials") else { return vec![] };
+    // Reports what is no text; what is one is looked at all the same.
+    let _ = section.texts("credentials");
     let Some(Entry { value: node, .. }) = section.entry("credentials") else { return vec![] };
     let nodes: &[Node] = match &node.value {
         Value::List(list) => list,
         _ => std::slice::from_ref(node),
     };
     let path = section.path_of("credentials");
-    let one = |(n, (name, node)): (usize, (&String, &Node))| {
+    let one = |(n, node): (usize, &Node)| {
+        let Value::Scalar(Scalar { text: name, meaning, from_environment, .. }) = &node.value else { return None };
+        if name.trim().is_empty() || !(*meaning == Meaning::Text || *from_environment) {
+            return None;
+        }
         let found = known.whole.iter().find(|credential| *credential.name == **name);
         // One that is written but faulty has been told of.
         if found.is_none() && !known.faulty.contains(name) && !known.is_open {
@@ -294,7 +339,7 @@ pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &Credentials
         }
         found.map(Credential::granted)
     };
-    names.iter().zip(nodes).enumerate().filter_map(one).collect()
+    nodes.iter().enumerate().filter_map(one).collect()
 }
 
 impl Credential {

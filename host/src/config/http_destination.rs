@@ -57,6 +57,11 @@ impl HttpDestination {
         let url = Url::parse(&format!("{scheme}://{name}")).map_err(|cause| format!("{cause}; {form}"))?;
         let host = url.host().ok_or_else(|| format!("it has no host; {form}"))?.to_owned();
         let port = url.port_or_known_default().filter(|port| *port != 0).ok_or("its port is none")?;
+        if let Host::Domain(name) = &host
+            && !is_a_name(name)
+        {
+            return Err("its host is no name that a machine can have: labels of 1 to 63 characters with dots between, 253 in all".into());
+        }
         let host = match (wildcard, host) {
             (false, host) => HostPattern::Exactly(host),
             (true, Host::Domain(name)) => HostPattern::OneLabelBefore(name),
@@ -123,6 +128,12 @@ impl HostPattern {
             _ => false,
         }
     }
+}
+
+/// Whether the domain name system can hold it (RFC 1035, section 2.3.4). A dot at the end stands for the root.
+fn is_a_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
 fn borrowed(host: &Host) -> Host<&str> {

@@ -64,7 +64,7 @@ pub(crate) fn read(
     if tenant.is_some() || !super::tenants::may_be_in(top) {
         top.missing("outputs", help);
     }
-    let Some(section) = top.section("outputs") else { return vec![] };
+    let Some(section) = top.section("outputs").filter(|_| top.is_written("outputs")) else { return vec![] };
     if section.is_empty() {
         section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
     }
@@ -172,7 +172,7 @@ fn pin(section: &mut Section<'_>, source: Option<&PluginSource>) -> Option<Pin> 
 fn aws(section: &mut Section<'_>, tenant: Option<&str>, defaults: &Aws) -> AwsConfig {
     let own = section.section("aws").map(|block| {
         if let Some(tenant) = tenant {
-            for key in super::aws::IDENTITY.into_iter().filter(|key| block.has(key)) {
+            for key in super::aws::IDENTITY.into_iter().filter(|key| block.is_written(key)) {
                 let help =
                     format!("write it under tenants.{tenant}.aws; what only one output needs is another tenant's");
                 block.fault(key, "all outputs of a tenant have the tenant's identity", Some(help));

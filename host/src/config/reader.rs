@@ -129,7 +129,8 @@ impl<'a> Section<'a> {
 
     /// Notes a key that must be there. Where it is not, [`finish`](Self::finish) reports it, unless an unknown key seems to be it.
     pub(crate) fn missing(&mut self, key: &'static str, help: &str) {
-        if !self.has(key) && !self.incomplete {
+        // `null` is as if the key were not there.
+        if !self.is_written(key) && !self.incomplete {
             self.missing.push((key, help.to_owned()));
         }
     }

@@ -52,7 +52,7 @@ pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
     if tenant.is_none() && !super::tenants::may_be_in(top) {
         top.missing("sources", help);
     }
-    let Some(section) = top.section("sources") else { return vec![] };
+    let Some(section) = top.section("sources").filter(|_| top.is_written("sources")) else { return vec![] };
     if section.is_empty() && tenant.is_none() {
         section.sink().add_with_help(section.at(), "sources", "there is no source", help);
     }

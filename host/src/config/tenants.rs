@@ -154,8 +154,8 @@ fn identity(section: &mut Section<'_>, name: &str, common: &Aws) -> (Aws, bool) 
     let mut own_role = false;
     let mut own_identity = false;
     let own = section.section("aws").map(|block| {
-        own_role = block.has("role_arn");
-        own_identity = own_role || block.has("profile");
+        own_role = block.is_written("role_arn");
+        own_identity = own_role || block.is_written("profile");
         let below = if own_identity { &common.without_role() } else { common };
         super::aws::read(block, below)
     });

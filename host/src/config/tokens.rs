@@ -3,7 +3,7 @@
 use super::fault::{Place, nearest};
 use super::http;
 use super::model::{HttpToken, TenantConfig};
-use super::node::{Entry, Node, Value};
+use super::node::{Entry, Meaning, Node, Value};
 use super::reader::Section;
 use super::secret::SecretSource;
 
@@ -27,6 +27,7 @@ pub(crate) fn read(section: &mut Section<'_>, of: Option<&str>, named: &mut Vec<
         Value::List(list) => list,
         Value::Map(_) => std::slice::from_ref(node),
         Value::Faulty => &[],
+        Value::Scalar(scalar) if scalar.meaning == Meaning::Null => return Vec::new(),
         _ => {
             // What is there may be a token.
             section.sink().add(

@@ -171,7 +171,7 @@ fn a_letter_of_another_output_is_not_smuggled_into_a_replay() {
 fn names_that_lead_elsewhere_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let letters = DeadLetters::open(dir.path());
-    for output in ["..", "../x", "/etc", "a/b", "", "replay", "A", "a.b", "a\0b"] {
+    for output in ["..", "../x", "/etc", "a/", "/a", "a/b/c", "a/..", "../a", "replay/a", "", "replay", "A", "a.b", "a\0b"] {
         assert!(letters.writer(output, BATCH, "rejected").is_err(), "{output:?}");
         assert!(Filter::new(Some(output.into()), None).is_err(), "{output:?}");
     }
@@ -210,4 +210,48 @@ fn reading_goes_on_behind_a_damaged_line_and_passes_over_empty_ones() {
     let error = read[1].as_ref().unwrap_err().to_string();
     assert!(error.contains("line 3: not a dead letter"), "{error}");
     assert_eq!(read[2].as_ref().unwrap().body, b"two");
+}
+
+#[test]
+fn outputs_of_two_tenants_with_one_name_keep_their_dead_letters_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path());
+    for (output, body) in [("acme/archive", b"of acme"), ("globex/archive", b"globex's"), ("archive", b"the op.")] {
+        write(&letters, output, BATCH, &[body]);
+    }
+    let folder = dir.path().join("dead-letters");
+    assert!(folder.join(format!("acme/archive/{NAME}.ndjson")).is_file());
+    assert_eq!(letters.outputs().unwrap(), ["acme/archive", "archive", "globex/archive"]);
+    let bodies = |output: &str| -> Vec<String> {
+        let files = letters.list(&only(output)).unwrap();
+        let all = files.iter().flat_map(|file| file.letters().unwrap());
+        all.map(|letter| String::from_utf8(letter.unwrap().body).unwrap()).collect()
+    };
+    assert_eq!((bodies("acme/archive"), bodies("archive")), (vec!["of acme".to_owned()], vec!["the op.".to_owned()]));
+
+    // The same batch of each waits for its replay at the same time.
+    for output in ["acme/archive", "globex/archive"] {
+        let moved = letters.request_replay(&only(output)).unwrap();
+        assert_eq!(moved.len(), 1);
+        assert_eq!(bodies(output).len(), 1);
+    }
+    let pending: Vec<String> = letters.replay_pending().unwrap().into_iter().map(|file| file.output).collect();
+    assert_eq!(pending, ["acme/archive", "globex/archive"]);
+    let file = letters.replay_pending().unwrap().remove(0);
+    letters.replay_refused(&file).unwrap();
+    assert_eq!(letters.list(&only("acme/archive")).unwrap()[0].kept, Kept::Dead);
+    assert_eq!(letters.purge(&only("acme/archive")).unwrap().len(), 1);
+    assert_eq!(bodies("globex/archive"), ["globex's"]);
+}
+
+#[test]
+fn what_a_killed_writer_of_a_tenant_left_is_swept() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path());
+    write(&letters, "acme/archive", BATCH, &[b"one"]);
+    let left = dir.path().join("dead-letters/acme/archive/.half.tmp");
+    std::fs::write(&left, "x").unwrap();
+    letters.sweep().unwrap();
+    assert!(!left.exists());
+    assert_eq!(letters.list(&all()).unwrap().len(), 1);
 }

@@ -9,6 +9,7 @@
 //! Inside: `layout` is the bytes; `segment` files; `table` what is where; `writer` the one thread that writes;
 //! `reclaim` getting disk space back; `recover` and `scan` opening. `docs/journal.md` describes the files.
 
+mod buffers;
 mod layout;
 mod quarantine;
 mod reading;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::sync::{oneshot, watch};
 
+use buffers::Buffers;
 use shared::{Shared, Waiting, Work, lock};
 use writer::Writer;
 
@@ -258,6 +260,7 @@ impl Journal {
             commits: AtomicU64::new(0),
             quarantined_records: AtomicU64::new(recovery.quarantined.iter().map(Quarantined::records).sum()),
             refusals: AtomicU64::new(0),
+            buffers: Buffers::default(),
             opened: Mutex::new(Some(opened)),
             thread: Mutex::new(None),
             #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 
 use super::ReadError;
+use super::buffers::Buffers;
 use super::layout::{FRAME_BYTES, Frame, Kind, frame_crcs};
 use super::quarantine::{Stretch, set_aside};
 use super::scan::decode;
@@ -40,7 +41,7 @@ pub(super) fn read_found(
 ) -> Result<Chunk, ReadError> {
     loop {
         let (place, segment) = found.ok_or(ReadError::Missing(id))?;
-        let verified = read_frame(&segment, id.0, place);
+        let verified = read_frame(&shared.buffers, &segment, id.0, place);
         if !matches!(verified, Ok(Verified::Whole { .. })) {
             found = shared.table().find(id.0);
             if found.as_ref().map(|(now, _)| *now) != Some(place) {
@@ -83,9 +84,10 @@ fn read_by_itself(shared: &Shared, portion: &Portion) -> Option<Chunk> {
 }
 
 /// Reads and verifies the frame: one read into one allocation, which the chunk's bodies then are a part of.
-pub(super) fn read_frame(segment: &Segment, id: u64, place: Place) -> io::Result<Verified> {
-    let mut buffer = Vec::new();
-    read_at(&segment.file, place.offset, (FRAME_BYTES + place.length) as usize, &mut buffer)?;
+pub(super) fn read_frame(buffers: &Buffers, segment: &Segment, id: u64, place: Place) -> io::Result<Verified> {
+    let length = (FRAME_BYTES + place.length) as usize;
+    let mut buffer = buffers.take(length);
+    read_at(&segment.file, place.offset, length, &mut buffer)?;
     let expected = segment.frame(Kind::Chunk, id, place.length);
     if Frame::decode(&buffer, segment.generation, Some(segment.salt)) != Some(expected) {
         return Ok(Verified::Damaged(match frame_crcs(&buffer) {
@@ -94,7 +96,7 @@ pub(super) fn read_frame(segment: &Segment, id: u64, place: Place) -> io::Result
             None => ChunkError::Short { needed: FRAME_BYTES, found: buffer.len() as u64 },
         }));
     }
-    let bytes = Bytes::from(buffer).slice(FRAME_BYTES as usize..);
+    let bytes = buffers.lend(buffer).slice(FRAME_BYTES as usize..);
     Ok(match decode(&bytes, place.length) {
         Ok(chunk) => Verified::Whole { chunk, bytes },
         Err(cause) => Verified::Damaged(cause),

@@ -114,7 +114,7 @@ impl Writer {
         if now != place {
             return None;
         }
-        match read_frame(&segment, id, place) {
+        match read_frame(&self.shared.buffers, &segment, id, place) {
             Ok(Verified::Whole { bytes, .. }) => Some(bytes),
             Ok(Verified::Damaged(cause)) => {
                 set_chunk_aside(&self.shared, &segment, id, place, &cause);

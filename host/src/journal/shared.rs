@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
+use super::buffers::Buffers;
 use super::recover::Opened;
 use super::table::Table;
 use super::{AppendError, Condition};
@@ -67,6 +68,8 @@ pub(super) struct Shared {
     pub(super) quarantined_records: AtomicU64,
     /// How many times chunks were refused; raised before any of them hears of it.
     pub(super) refusals: AtomicU64,
+    /// Where chunks are read into.
+    pub(super) buffers: Buffers,
     /// What the writer starts from, until it does.
     pub(super) opened: Mutex<Option<Opened>>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,

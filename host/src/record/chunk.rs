@@ -76,8 +76,22 @@ impl Chunk {
         let first = first.min(self.meta.records) as usize;
         self.start(first)..self.start(first + count as usize)
     }
+    /// Body sizes of `count` records from `first`, or fewer at the end.
+    pub(crate) fn sizes(&self, first: u32, count: u32) -> impl Iterator<Item = u32> {
+        let first = first.min(self.meta.records) as usize;
+        let count = (count as usize).min(self.meta.records as usize - first);
+        let mut start = self.start(first) as u32;
+        let ends = self.split_columns().1.as_chunks().0.get(first..first + count).unwrap_or_default();
+        ends.iter().map(move |end| {
+            let end = u32::from_le_bytes(*end);
+            let size = end.saturating_sub(start);
+            // Behind the line feed.
+            start = end.saturating_add(1);
+            size
+        })
+    }
     /// How many of `count` records from `first` lie within the next `bytes`; at least one, where there is one.
-    pub(super) fn fitting(&self, first: u32, count: u32, bytes: usize) -> u32 {
+    pub(crate) fn fitting(&self, first: u32, count: u32, bytes: usize) -> u32 {
         let first = first.min(self.meta.records);
         let count = count.min(self.meta.records - first);
         let limit = self.start(first as usize) + bytes;

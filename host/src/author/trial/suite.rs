@@ -278,7 +278,8 @@ async fn one(path: &Path, update: bool, engines: &Engines) -> TestResult {
 fn judged(case: &Case, happened: &Transcript, update: bool) -> Outcome {
     let expects_faults = case.expected.as_ref().is_some_and(|e| e.value.contains_key("config_faults"));
     let golden_path = case.golden();
-    let golden = std::fs::read_to_string(&golden_path).ok();
+    // What is no UTF-8 in it is a difference, and not as if it were not there.
+    let golden = std::fs::read(&golden_path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     // A configuration that is wrong by mistake is a fault of the test, with its place in it.
     if !expects_faults
         && golden.is_none()

@@ -130,7 +130,7 @@ fn what_is_wrong_with_http_is_told_with_its_remedy() {
         ),
         (
             "credentials: { c: { type: basic, user: \"a:b\", password: hush, to: https://a.example } }",
-            "wharf.yaml:5:40: credentials.c.user: expected a user name, found text \"a:b\"\n    help: a user name has no colon (RFC 7617)",
+            "wharf.yaml:5:40: credentials.c.user: has a colon, and no user name has (RFC 7617)\n    help: write the password with \"password\"",
         ),
         (
             "credentials: { c: { type: header, name: Host, value: hush, to: https://a.example } }",
@@ -143,6 +143,20 @@ fn what_is_wrong_with_http_is_told_with_its_remedy() {
         (
             "credentials: { c: { type: bearer, token: t, to: [https://u:hush@a.example] } }",
             "wharf.yaml:5:50: credentials.c.to[0]: expected a destination\n    help: it has a user or password: those belong into \"credentials\"",
+        ),
+        (
+            "credentials: { c: { type: bearer, token: null, to: [https://.x, \"http://a..b\"] } }",
+            "wharf.yaml:5:16: credentials.c: the key \"token\" is missing\n    help: write token: ${VARIABLE}, or token_file: a path\n\
+             wharf.yaml:5:53: credentials.c.to[0]: expected a destination\n    help: its host is no name that a machine can have: labels of 1 to 63 characters with dots between, 253 in all\n\
+             wharf.yaml:5:65: credentials.c.to[1]: expected a destination\n    help: its host is no name that a machine can have: labels of 1 to 63 characters with dots between, 253 in all",
+        ),
+        (
+            "credentials: { c: hush }",
+            "wharf.yaml:5:19: credentials.c: expected a map of keys\n    help: write { type: bearer, token_file: PATH, to: [https://api.example.com] }",
+        ),
+        (
+            "http: { proxy: \"http://a.example:0\" }",
+            "wharf.yaml:5:16: http.proxy: expected the URL of an HTTP proxy\n    help: write it as in http://proxy.example.com:3128, with user:password@ before the host where it wants them",
         ),
         (
             "credentials: { C: { type: bearer, token: t, to: https://a.example } }",
@@ -166,7 +180,14 @@ fn what_is_wrong_with_grants_of_http_is_told_with_its_remedy() {
         ),
         (
             "http: [{ to: https://a.example, addresses: [10.0.0.0/33] }]",
-            "wharf.yaml:7:58: outputs.archive.grants.http[0].addresses: has something in it that is no address and no block of addresses\n    help: write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5",
+            "wharf.yaml:7:59: outputs.archive.grants.http[0].addresses[0]: expected an address or a block of addresses, found text \"10.0.0.0/33\"\n    help: write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5",
+        ),
+        (
+            "http: [{ to: https://a.example, addresses: [x, 10.0.0.0/8, [y]] }], credentials: [nobody, [z]]",
+            "wharf.yaml:7:59: outputs.archive.grants.http[0].addresses[0]: expected an address or a block of addresses, found text \"x\"\n    help: write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5\n\
+             wharf.yaml:7:74: outputs.archive.grants.http[0].addresses[2]: expected an address or a block of addresses, found a list\n    help: write it as in 10.0.0.0/8, fd00::/8 or 192.168.1.5\n\
+             wharf.yaml:7:97: outputs.archive.grants.credentials[0]: there is no credential \"nobody\"\n    help: define it under \"credentials\" at the top level\n\
+             wharf.yaml:7:105: outputs.archive.grants.credentials[1]: expected text, found a list",
         ),
         (
             "http: [{ host: https://a.example }]",

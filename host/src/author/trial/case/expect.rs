@@ -55,6 +55,10 @@ pub(crate) fn read(top: &mut Section<'_>) -> Option<Expected> {
     for key in ["log", "metrics", "storage"] {
         put(key, &mut section, &|_, _| {});
     }
+    if section.is_empty() {
+        let help = "write outcome: delivered, or leave \"expect\" out where a golden file says it";
+        sink.add_with_help(at, section.path(), "expects nothing", help);
+    }
     section.finish(&[
         ("requests", "did you mean \"calls\"?"),
         ("logs", "did you mean \"log\"?"),

@@ -13,6 +13,8 @@ use serde_json::{Map, Value};
 use crate::config::{Entry, Meaning, Node, NodeValue, Place, Scalar, Section, Sink, json_value, nearest};
 use crate::record::BodyKind;
 
+/// Bytes of a file of records. The largest batch has 100 MB where nothing else is said.
+const LARGEST_FILE: u64 = 1 << 30;
 /// What is about a record and not in it.
 const ABOUT: [&str; 5] = ["$time", "$tag", "$text", "$json", "$base64"];
 
@@ -193,8 +195,20 @@ fn file(mut section: Section<'_>, folder: &Path, usual: &Usual) -> Vec<Record> {
     records.unwrap_or_default()
 }
 
+/// A device or a pipe may never end, and the largest batch is far smaller.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(path)?;
+    if !kind.is_file() {
+        return Err(std::io::Error::other("it is no file"));
+    }
+    if kind.len() > LARGEST_FILE {
+        return Err(std::io::Error::other(format!("it has {} bytes, and a test takes {LARGEST_FILE}", kind.len())));
+    }
+    std::fs::read(path)
+}
+
 fn lines(sink: &Sink, at: Place, path: &Path, form: Form, usual: &Usual) -> Vec<Record> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_file(path) {
         Ok(bytes) => bytes,
         Err(cause) => {
             let message = format!("{} cannot be read: {cause}", path.display());

@@ -1,0 +1,112 @@
+//! Reads the YAML format: `service`, `env`, `includes`, and a `pipeline` of inputs, filters and outputs
+//! (<https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/yaml>).
+
+use std::path::Path;
+
+use super::ConvertError;
+use super::block::{Block, Given, Kind};
+use crate::config::{Entry, Faults, Node, NodeValue, Sink, read_yaml, text_of};
+
+const DEEPEST: usize = 16;
+
+/// The sections of a file and of all that it includes.
+pub(super) fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
+    let mut blocks = vec![];
+    let mut env = vec![];
+    file(path, 0, &mut blocks, &mut env)?;
+    for option in blocks.iter_mut().flat_map(|block: &mut Block| &mut block.options) {
+        for (name, value) in &env {
+            option.value = option.value.replace(&format!("${{{name}}}"), &format!("${{{name}:-{value}}}"));
+        }
+    }
+    Ok(blocks)
+}
+
+fn file(
+    path: &Path,
+    depth: usize,
+    blocks: &mut Vec<Block>,
+    env: &mut Vec<(String, String)>,
+) -> Result<(), ConvertError> {
+    let text = text_of(path).map_err(|fault| ConvertError::Yaml(Faults::one(fault)))?;
+    let sink = Sink::new(&path.display().to_string());
+    // References stay what they are: Wharf reads them the same way.
+    let root = read_yaml(&text, &sink, &|name| Some(format!("${{{name}}}")));
+    if let Some(faults) = Faults::of(sink.into_vec()) {
+        return Err(ConvertError::Yaml(faults));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let place = |node: &Node| format!("{name}:{}", node.at.line);
+    for entry in root.as_ref().map(entries).unwrap_or_default() {
+        match entry.key.as_str() {
+            "env" => env.extend(entries(&entry.value).iter().map(|one| (one.key.clone(), flat(&one.value)))),
+            "includes" => {
+                for item in items(&entry.value) {
+                    if depth >= DEEPEST {
+                        let (path, line) = (path.to_owned(), item.at.line);
+                        return Err(ConvertError::Depth { path, line, most: DEEPEST });
+                    }
+                    file(&path.parent().unwrap_or(Path::new("")).join(flat(item)), depth + 1, blocks, env)?;
+                }
+            }
+            "service" => blocks.push(Block::new(Kind::Service, "service", place(&entry.value), options(&entry.value))),
+            "pipeline" => {
+                for part in entries(&entry.value) {
+                    let kind = match part.key.as_str() {
+                        "inputs" => Kind::Input,
+                        "filters" => Kind::Filter,
+                        "outputs" => Kind::Output,
+                        _ => Kind::Other,
+                    };
+                    for item in items(&part.value) {
+                        blocks.push(Block::new(kind, &part.key, place(item), options(item)));
+                    }
+                }
+            }
+            other => {
+                let all = items(&entry.value);
+                let all = if all.is_empty() { std::slice::from_ref(&entry.value) } else { all };
+                blocks.extend(all.iter().map(|item| Block::new(Kind::Other, other, place(item), options(item))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn entries(node: &Node) -> &[Entry] {
+    match &node.value {
+        NodeValue::Map(entries) => entries,
+        _ => &[],
+    }
+}
+
+fn items(node: &Node) -> &[Node] {
+    match &node.value {
+        NodeValue::List(items) => items,
+        _ => &[],
+    }
+}
+
+/// A list that an option holds is the option several times.
+fn options(node: &Node) -> Vec<Given> {
+    let mut options = vec![];
+    for entry in entries(node) {
+        match &entry.value.value {
+            NodeValue::List(list) if list.iter().all(|item| matches!(item.value, NodeValue::Scalar(_))) => {
+                options.extend(list.iter().map(|item| Given::new(entry.key.clone(), flat(item))));
+            }
+            _ => options.push(Given::new(entry.key.clone(), flat(&entry.value))),
+        }
+    }
+    options
+}
+
+/// A value on one line; what is no scalar is only named.
+fn flat(node: &Node) -> String {
+    match &node.value {
+        NodeValue::Scalar(scalar) => scalar.text.clone(),
+        NodeValue::List(_) => "a list".into(),
+        NodeValue::Map(_) => "a map".into(),
+        NodeValue::Faulty => String::new(),
+    }
+}

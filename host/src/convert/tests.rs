@@ -1,0 +1,309 @@
+//! Configurations as Fluent Bit's documentation shows them, and what an operator gets of each.
+
+use std::path::Path;
+
+use super::{ConvertError, Converted, convert};
+use crate::config::{Config, SourceKind};
+
+/// Converts a file of this name and text, with others beside it.
+fn converted(name: &str, text: &str, beside: &[(&str, &str)]) -> Result<Converted, ConvertError> {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in beside.iter().chain([&(name, text)]) {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    convert(&dir.path().join(name))
+}
+
+fn classic(text: &str) -> String {
+    converted("fluent-bit.conf", text, &[]).unwrap().text
+}
+
+/// The text is a configuration of Wharf, as far as it can be known without its plugins.
+fn read(text: &str) -> Config {
+    Config::parse(text, Path::new("wharf.yaml"), &|_| Some("1".into()))
+        .unwrap_or_else(|faults| panic!("{faults}\n{text}"))
+}
+
+const CLASSIC: &str = r"
+# A usual one.
+@SET bucket=my-logs
+[SERVICE]
+    Flush         5
+    Grace         30
+    Log_Level     warning
+    HTTP_Server   On
+    HTTP_Port     2021
+    storage.path  /var/fluent-bit/state
+
+[INPUT]
+    Name              tail
+    Tag               app.*
+    Path              /var/log/app/*.log, /var/log/web/*.log
+    Exclude_Path      *.gz,*.zip
+    DB                /var/fluent-bit/tail.db
+    Read_from_Head    On
+    Refresh_Interval  10
+    Mem_Buf_Limit     5MB
+    multiline.parser  java
+
+[FILTER]
+    Name   grep
+    Match  *
+    Regex  log error
+
+[OUTPUT]
+    Name             s3
+    Match            app*
+    bucket           ${bucket}
+    region           eu-central-1
+    total_file_size  50M
+    upload_timeout   10m
+    s3_key_format    /logs/$TAG/%Y/%m/%d/$INDEX.json.gz
+    compression      gzip
+    Retry_Limit      5
+
+[OUTPUT]
+    Name               cloudwatch_logs
+    Alias              Live Logs
+    Match              *
+    region             ${REGION}
+    log_group_name     /app
+    log_stream_prefix  from-
+    auto_create_group  On
+    log_retention_days 30
+    Retry_Limit        no_limits
+";
+
+#[test]
+fn a_usual_configuration_becomes_one_that_does_the_same_with_a_comment_at_each_difference() {
+    let expected = r#"# Made of fluent-bit.conf by `wharf convert`. Check it with `wharf validate`.
+# A variable that is not set is a fault here, and not an empty text: write ${NAME:-} where it may be missing.
+# storage.path /var/fluent-bit/state: of another format; records that are in it are delivered by Fluent Bit, before it is stopped for good.
+data_dir: /var/lib/wharf
+grace: 30s
+log:
+  level: warn
+# /health, /ready and /metrics; what they are called and say is in docs/operations.md.
+admin:
+  listen: "0.0.0.0:2021"
+# flush 5: an output's batches close by "batch": { max_bytes, max_records, max_age }.
+# fluent-bit.conf:23: the filter grep has no counterpart: records are delivered as they come in.
+sources:
+  tail:
+    type: tail
+    paths: ["/var/log/app/*.log", "/var/log/web/*.log"]
+    exclude: ["*.gz", "*.zip"]
+    refresh_interval: 10s
+    # db /var/fluent-bit/tail.db: positions are kept in data_dir, in one commit with the records.
+    # multiline.parser java: every line is a record by itself.
+    # Tag app.*: Fluent Bit puts the file's path in place of the *; here all files of a source have one tag.
+    tag: app
+    # mem_buf_limit 5MB: every record goes to the journal on disk first; there is nothing to choose.
+outputs:
+  s3:
+    plugin: s3
+    match: "app*"
+    aws:
+      region: eu-central-1
+    batch:
+      max_bytes: 50MB
+      max_age: 10m
+    config:
+      bucket: "${bucket:-my-logs}"
+      # $INDEX begins at 0, or at index_start: set that above what is in the bucket. It never goes back here, and no object is ever overwritten.
+      # A / in a tag becomes _ in the key here.
+      key_format: /logs/$TAG/%Y/%m/%d/$INDEX.json.gz
+      compression: gzip
+      # An object is one compressed stream, and says so (content_encoding), as Fluent Bit's do.
+    # Retry_Limit 5: retries are limited by time, retry.max_age (24h); then records become dead letters, which can be replayed.
+  live_logs:
+    plugin: cloudwatch_logs
+    match: "*"
+    aws:
+      region: "${REGION}"
+    config:
+      log_group_name: /app
+      log_stream_prefix: from-
+      auto_create_group: true
+      log_retention_days: 30
+    retry:
+      max_age: 3650d
+"#;
+    assert_eq!(classic(CLASSIC), expected);
+    let config = read(expected);
+    assert_eq!((config.sources.len(), config.outputs.len()), (1, 2));
+}
+
+#[test]
+fn the_yaml_format_says_the_same() {
+    let yaml = r"
+env: { bucket: my-logs }
+service: { flush: 5, grace: 30, log_level: warning, http_server: on, http_port: 2021, storage.path: /var/fluent-bit/state }
+pipeline:
+  inputs:
+    - name: tail
+      tag: app.*
+      path: [/var/log/app/*.log, /var/log/web/*.log]
+      exclude_path: '*.gz,*.zip'
+      db: /var/fluent-bit/tail.db
+      read_from_head: true
+      refresh_interval: 10
+      mem_buf_limit: 5MB
+      multiline.parser: java
+  filters:
+    - { name: grep, match: '*', regex: log error }
+  outputs:
+    - name: s3
+      match: app*
+      bucket: ${bucket}
+      region: eu-central-1
+      total_file_size: 50M
+      upload_timeout: 10m
+      s3_key_format: /logs/$TAG/%Y/%m/%d/$INDEX.json.gz
+      compression: gzip
+      retry_limit: 5
+    - name: cloudwatch_logs
+      alias: Live Logs
+      match: '*'
+      region: ${REGION}
+      log_group_name: /app
+      log_stream_prefix: from-
+      auto_create_group: on
+      log_retention_days: 30
+      retry_limit: no_limits
+";
+    let text = converted("fluent-bit.yaml", yaml, &[]).unwrap().text;
+    let places = |text: &str| {
+        text.replace("fluent-bit.yaml:16", "fluent-bit.conf:23").replace("fluent-bit.yaml", "fluent-bit.conf")
+    };
+    assert_eq!(places(&text), classic(CLASSIC));
+}
+
+/// The options of Fluent Bit 5.1's documentation, but those that every plugin has.
+#[test]
+fn every_documented_option_of_what_wharf_has_is_translated_or_explained() {
+    const TAIL: &str = "path exclude_path key parser multiline.parser read_from_head read_newly_discovered_files_from_head refresh_interval \
+        watcher_interval progress_check_interval rotate_wait buffer_chunk_size buffer_max_size static_batch_size event_batch_size skip_long_lines \
+        truncate_long_lines skip_empty_lines file_cache_advise inotify_watcher db db.sync db.locking db.journal_mode db.compare_filename \
+        multiline docker_mode tag_regex mem_buf_limit storage.type threaded tag";
+    const HTTP: &str =
+        "listen port successful_response_code success_header buffer_max_size buffer_chunk_size http2 threaded tag";
+    const FORWARD: &str = "listen port tag_prefix shared_key empty_shared_key self_hostname security.users buffer_chunk_size buffer_max_size workers \
+        tls tls.crt_file tls.key_file tls.ca_file tls.verify_client_cert tls.verify threaded";
+    const S3: &str = "match bucket region endpoint role_arn external_id sts_endpoint profile format compression content_type json_date_key json_date_format \
+        log_key total_file_size upload_chunk_size upload_timeout use_put_object s3_key_format s3_key_format_tag_delimiters static_file_path store_dir \
+        store_dir_limit_size preserve_data_ordering retry_exhausted_action quarantine_dir_limit_size auto_retry_requests send_content_md5 canned_acl \
+        storage_class retry_limit workers blob_database_file part_size file_delivery_attempt_limit part_delivery_attempt_limit upload_parts_timeout \
+        upload_part_freshness_limit authorization_endpoint_url authorization_endpoint_username authorization_endpoint_password \
+        authorization_endpoint_bearer_token net.connect_timeout net.keepalive net.max_worker_connections tls tls.verify storage.total_limit_size";
+    const LOGS: &str = "match region log_group_name log_stream_name log_stream_prefix log_group_template log_stream_template log_key log_format \
+        metric_namespace metric_dimensions auto_create_group log_retention_days log_group_class add_entity extra_user_agent auto_retry_requests \
+        role_arn external_id sts_endpoint profile endpoint port workers retry_limit net.connect_timeout";
+    for (section, plugin, options) in [
+        ("INPUT", "tail", TAIL),
+        ("INPUT", "http", HTTP),
+        ("INPUT", "forward", FORWARD),
+        ("OUTPUT", "s3", S3),
+        ("OUTPUT", "cloudwatch_logs", LOGS),
+    ] {
+        let lines: String = options.split_whitespace().map(|option| format!("    {option} 5\n")).collect();
+        let text = classic(&format!("[{section}]\n    Name {plugin}\n{lines}"));
+        assert!(!text.contains("has no counterpart here"), "{text}");
+    }
+    let other =
+        classic("[INPUT]\n    Name tail\n    Path /x\n    Offset_Key o\n[OUTPUT]\n    Name kafka\n    Brokers b\n");
+    assert!(other.contains("    # Offset_Key o: has no counterpart here.\n"), "{other}");
+    assert!(other.contains("  # fluent-bit.conf:5: the output kafka is not built in"), "{other}");
+}
+
+#[test]
+fn a_forward_input_keeps_its_users_its_key_and_its_certificates() {
+    let text = classic(
+        "[INPUT]\n  Name forward\n  Listen ::1\n  Port 24225\n  Tag_Prefix edge.\n  Shared_Key ${KEY}\n  Self_Hostname hub\n  Security.Users ann secret one\n  \
+         Security.Users bob two\n  tls on\n  tls.crt_file /a.pem\n  tls.key_file /a.key\n  Buffer_Max_Size 6M\n[OUTPUT]\n  Name s3\n  Match *\n  bucket b\n",
+    );
+    let expected = "  forward:\n    type: forward\n    listen: \"[::1]:24225\"\n    tag_prefix: edge.\n    self_hostname: hub\n    shared_key: \"${KEY}\"\n    \
+                    users: [{ username: \"ann\", password: \"secret one\" }, { username: \"bob\", password: \"two\" }]\n    max_message_size: 6MB\n    \
+                    tls:\n      cert_file: /a.pem\n      key_file: /a.key\n";
+    assert!(text.contains(expected), "{text}");
+    let unix = classic(
+        "[INPUT]\n  Name forward\n  unix_path /run/f.sock\n  unix_perm 0660\n[OUTPUT]\n  Name s3\n  Match *\n  bucket b\n",
+    );
+    assert!(unix.contains("    unix_path: /run/f.sock\n    unix_perm: \"0660\"\n"), "{unix}");
+    assert!(matches!(&read(&unix).sources[0].kind, SourceKind::Forward(forward) if forward.unix_perm == Some(0o660)));
+}
+
+#[test]
+fn a_regular_expression_over_tags_becomes_the_tags_that_it_matches() {
+    let text = classic(
+        "[INPUT]\n  Name stdin\n  Tag app.web\n[INPUT]\n  Name http\n  Port 9881\n  Tag other\n[OUTPUT]\n  Name s3\n  Match_Regex ^app\\.\n  bucket b\n",
+    );
+    assert!(text.contains("    match: app.web\n"), "{text}");
+    read(&text);
+}
+
+#[test]
+fn names_are_made_such_that_they_are_names_and_each_is_there_once() {
+    let text = classic(
+        "[INPUT]\n Name stdin\n Alias Ünter/Grund\n[OUTPUT]\n Name s3\n Match a\n bucket b\n[OUTPUT]\n Name s3\n Match b\n bucket b\n",
+    );
+    let config = read(&text);
+    assert_eq!(&*config.sources[0].name, "_nter_grund");
+    assert_eq!(config.outputs.iter().map(|output| &*output.name).collect::<Vec<_>>(), ["s3", "s3_2"]);
+}
+
+#[test]
+fn included_files_are_read_in_the_order_of_their_names() {
+    let beside = [
+        ("out-b.conf", "[OUTPUT]\n Name s3\n Alias b\n Match b\n bucket b\n"),
+        ("out-a.conf", "[OUTPUT]\n Name s3\n Alias a\n Match a\n bucket b\n"),
+    ];
+    let text = converted("f.conf", "[INPUT]\n Name stdin\n@INCLUDE out-*.conf\n", &beside).unwrap().text;
+    assert_eq!(read(&text).outputs.iter().map(|output| &*output.name).collect::<Vec<_>>(), ["a", "b"]);
+    let beside = [("in.yaml", "pipeline: { inputs: [{ name: stdin }] }\n")];
+    let text = converted(
+        "f.yaml",
+        "includes: [in.yaml]\npipeline: { outputs: [{ name: s3, match: '*', bucket: b }] }\n",
+        &beside,
+    )
+    .unwrap()
+    .text;
+    assert_eq!(read(&text).sources.len(), 1);
+}
+
+#[test]
+fn what_is_no_configuration_is_told_with_its_place() {
+    let told = |name: &str, text: &str| {
+        let error = converted(name, text, &[]).unwrap_err().to_string();
+        error[error.find(name).unwrap()..].to_owned()
+    };
+    assert_eq!(told("f.conf", "Name s3\n"), "f.conf:1: expected a section such as [INPUT] before the first option");
+    assert_eq!(told("f.conf", "[INPUT\n"), "f.conf:1: a section ends with a ]");
+    assert_eq!(told("f.conf", "@SET x\n"), "f.conf:1: @SET wants NAME=VALUE behind it");
+    assert_eq!(told("f.conf", "[SERVICE]\n  Flush 1\n"), "f.conf has neither an input nor an output");
+    assert_eq!(
+        told("f.conf", "@INCLUDE f.conf\n"),
+        "f.conf:1: includes go deeper than 16 files: does one include itself?"
+    );
+    assert!(told("f.yaml", "pipeline: [\n").starts_with("f.yaml:"), "{}", told("f.yaml", "pipeline: [\n"));
+    assert!(told("missing.conf", "@INCLUDE missing.conf2\n").starts_with("missing.conf2 cannot be read"));
+}
+
+#[test]
+fn passwords_of_what_has_no_counterpart_are_in_no_comment() {
+    let text = classic(
+        "[OUTPUT]\n Name s3\n Match *\n bucket b\n authorization_endpoint_password hush\n authorization_endpoint_bearer_token hush\n",
+    );
+    assert!(!text.contains("hush"), "{text}");
+}
+
+/// The page for operators shows a file and what becomes of it: both are true.
+#[test]
+fn the_documents_example_is_what_comes_out() {
+    let page = include_str!("../../../docs/migrate-from-fluent-bit.md");
+    let block = |begin: &str| {
+        let (_, rest) = page.split_once(begin).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    assert_eq!(classic(&block("```ini\n")), block("```yaml\n"));
+}
