@@ -216,7 +216,7 @@ fn reading_goes_on_behind_a_damaged_line_and_passes_over_empty_ones() {
 fn outputs_of_two_tenants_with_one_name_keep_their_dead_letters_apart() {
     let dir = tempfile::tempdir().unwrap();
     let letters = DeadLetters::open(dir.path());
-    for (output, body) in [("acme/archive", b"of acme"), ("globex/archive", b"globex's"), ("archive", b"the op.")] {
+    for (output, body) in [("acme/archive", b"of acme"), ("globex/archive", b"globex."), ("archive", b"the op.")] {
         write(&letters, output, BATCH, &[body]);
     }
     let folder = dir.path().join("dead-letters");
@@ -241,7 +241,7 @@ fn outputs_of_two_tenants_with_one_name_keep_their_dead_letters_apart() {
     letters.replay_refused(&file).unwrap();
     assert_eq!(letters.list(&only("acme/archive")).unwrap()[0].kept, Kept::Dead);
     assert_eq!(letters.purge(&only("acme/archive")).unwrap().len(), 1);
-    assert_eq!(bodies("globex/archive"), ["globex's"]);
+    assert_eq!(bodies("globex/archive"), ["globex."]);
 }
 
 #[test]

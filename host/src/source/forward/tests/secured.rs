@@ -46,6 +46,25 @@ async fn events_are_taken_after_a_handshake_and_not_before() {
 }
 
 #[tokio::test]
+async fn events_of_a_user_who_has_a_tenant_are_the_tenants() {
+    let server = Server::start_with(|forward| {
+        let mut security = security(&[("alice", "pw"), ("bob", "pw")]);
+        security.users[0].tenant = Some("acme".into());
+        forward.security = Some(security);
+    });
+    for (user, event) in [("alice", "one"), ("bob", "two"), ("alice", "three")] {
+        let mut client = server.connect().await;
+        let helo = client.next().await;
+        client.send(&[ping(&helo, "geheim", user, "pw"), asked("t", event, "c")].concat()).await;
+        client.hears(&accepting_pong(&helo, "geheim")).await;
+        client.hears(&ack("c")).await;
+    }
+    let tenants: Vec<_> = server.sink.by_tenant().into_iter().map(|(tenant, _)| tenant).collect();
+    assert_eq!(tenants, [Some("acme".to_owned()), None, Some("acme".to_owned())]);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_handshake_has_an_end_in_time_and_in_bytes() {
     let server = Server::start_with(|forward| {
         (forward.security, forward.handshake_timeout) = (Some(security(&[])), Duration::from_millis(200));
