@@ -171,7 +171,9 @@ fn a_letter_of_another_output_is_not_smuggled_into_a_replay() {
 fn names_that_lead_elsewhere_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let letters = DeadLetters::open(dir.path());
-    for output in ["..", "../x", "/etc", "a/", "/a", "a/b/c", "a/..", "../a", "replay/a", "", "replay", "A", "a.b", "a\0b"] {
+    for output in
+        ["..", "../x", "/etc", "a/", "/a", "a/b/c", "a/..", "../a", "replay/a", "", "replay", "A", "a.b", "a\0b"]
+    {
         assert!(letters.writer(output, BATCH, "rejected").is_err(), "{output:?}");
         assert!(Filter::new(Some(output.into()), None).is_err(), "{output:?}");
     }

@@ -513,7 +513,10 @@ mod of_tenants {
         let committing = ledger.clone();
         journal.start(Box::new(move |group| committing.committed(group)));
         let routing = Routing {
-            claims: tenants.iter().map(|(name, tags, _)| ((*name).into(), tags.iter().map(|&t| t.into()).collect())).collect(),
+            claims: tenants
+                .iter()
+                .map(|(name, tags, _)| ((*name).into(), tags.iter().map(|&t| t.into()).collect()))
+                .collect(),
             limits: tenants.iter().map(|(name, _, limits)| ((*name).into(), *limits)).collect(),
             outputs: patterns.iter().map(|p| vec![(*p).to_owned()]).zip(queues.clone()).collect(),
         };
@@ -586,7 +589,8 @@ mod of_tenants {
     #[tokio::test]
     async fn all_queues_of_a_tenant_together_have_its_share_of_the_disk_and_another_tenant_has_its_own() {
         let outputs = vec![("*", output("acme/a")), ("b", output("acme/b")), ("*", output("globex/a"))];
-        let tenants = vec![("acme", vec![], limited(Some(2_000), None)), ("globex", vec![], limited(Some(2_000), None))];
+        let tenants =
+            vec![("acme", vec![], limited(Some(2_000), None)), ("globex", vec![], limited(Some(2_000), None))];
         let (house, _) = house_of(outputs, tenants);
         let (acme, globex) = (house.intake.for_tenant(&"acme".into()), house.intake.for_tenant(&"globex".into()));
         // Both outputs want it, and each counts it.
@@ -718,7 +722,10 @@ mod of_tenants {
         assert_eq!(at_limit(acme.try_enqueue(chunk("a", 400))).most, 500);
         let reroute = |limits: TenantLimits| {
             let outputs = vec![(vec!["*".to_owned()], house.queues[0].clone())];
-            house.intake.reroute(Routing { limits: vec![("acme".into(), limits)], outputs, ..Routing::default() }).unwrap();
+            house
+                .intake
+                .reroute(Routing { limits: vec![("acme".into(), limits)], outputs, ..Routing::default() })
+                .unwrap();
         };
         reroute(limited(Some(5_000), None));
         durable(acme.try_enqueue(chunk("a", 400))).await;

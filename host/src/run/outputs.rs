@@ -493,6 +493,33 @@ mod tests {
     }
 
     #[test]
+    fn tenants_that_name_the_same_bucket_do_not_hold_each_other_up() {
+        let text = "tenants:\n  acme: { outputs: { o: { plugin: s3, match: \"*\" } } }\n  globex: { outputs: { o: { plugin: s3, match: \"*\" } } }\n";
+        let config = Config::parse(text, "wharf.yaml".as_ref(), &|_| None).unwrap();
+        let [acme, globex] = config.outputs.as_slice() else { panic!("two outputs") };
+        assert_ne!(destination_name(acme, &plan(&["b"], &[])), destination_name(globex, &plan(&["b"], &[])));
+    }
+
+    #[test]
+    fn a_source_is_unwanted_where_the_outputs_of_some_sender_do_not_want_its_tag() {
+        let unwanted = |tokens: &str| {
+            let text = format!(
+                "sources:\n  web: {{ type: http, listen: \"127.0.0.1:1\", tag: x, tokens: [{tokens}] }}\n\
+                 outputs:\n  o: {{ plugin: s3, match: y }}\ntenants:\n  \
+                 acme: {{ outputs: {{ o: {{ plugin: s3, match: x }} }} }}\n  globex: {{ tags: x, outputs: {{ o: {{ plugin: s3, match: y }} }} }}\n"
+            );
+            let config = Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap();
+            !unwanted_sources(&config).is_empty()
+        };
+        let token = |n: u8, tenant: &str| format!("{{ token: token-number-000{n}{tenant} }}");
+        assert!(!unwanted(&token(1, ", tenant: acme")));
+        assert!(unwanted(&token(1, ", tenant: globex")));
+        assert!(unwanted(&[token(1, ", tenant: acme"), token(2, ", tenant: globex")].join(", ")));
+        // Whose the tag is: globex, whose output does not want it.
+        assert!(unwanted(&token(1, "")));
+    }
+
+    #[test]
     fn a_server_and_a_credential_are_one_destination_however_they_are_written() {
         let own = output("plugin: ./own.wasm");
         let name = |http: &str, credentials: &[&str]| {

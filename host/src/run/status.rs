@@ -254,6 +254,10 @@ mod tests {
         let http = "  posts: { type: http, tag: web.a, listen: \"127.0.0.1:1\" }\n";
         assert_eq!(counting(&config(&format!("{tail}{http}"))), ["web"]);
         assert_eq!(counting(&config(tail)), ["web", "app"], "without http sources every output counts");
+        let tenant = "tenants:\n  acme: { outputs: { all: { plugin: s3, match: \"*\" } } }\n";
+        let text = format!("sources:\n{http}{tenant}");
+        let config = Config::parse(&text, "wharf.yaml".as_ref(), &|_| None).unwrap();
+        assert!(counting(&config).is_empty(), "what fills a tenant's output is that tenant's doing");
     }
 
     #[test]

@@ -36,6 +36,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_tenants_counters_are_there_before_anything_happens() {
+        let text = "tenants:\n  acme:\n    sources: { web: { type: http, listen: \"127.0.0.1:1\" } }\n    \
+                    outputs: { archive: { plugin: s3, match: \"*\" } }\n";
+        let config = Config::parse(text, "wharf.yaml".as_ref(), &|_| None).unwrap();
+        let metrics = Metrics::new();
+        begin(&config, &metrics);
+        let shown = metrics.render();
+        for line in [
+            "wharf_source_accepted_records_total{source=\"web\",tenant=\"acme\"} 0",
+            "wharf_durable_records_total{output=\"archive\",tenant=\"acme\"} 0",
+            "wharf_dropped_records_total{output=\"\",tenant=\"acme\",reason=\"no_output\"} 0",
+            "wharf_tenant_accepted_bytes_total{tenant=\"acme\"} 0",
+            "wharf_tenant_refused_total{tenant=\"acme\",limit=\"journal\"} 0",
+            "wharf_tenant_refused_total{tenant=\"acme\",limit=\"ingest_bytes\"} 0",
+            "wharf_tenant_refused_total{tenant=\"acme\",limit=\"ingest_records\"} 0",
+        ] {
+            assert!(shown.lines().any(|one| one == line), "{line} is not in {shown}");
+        }
+    }
+
+    #[test]
     fn every_counter_of_the_documentation_is_there_before_anything_happens() {
         let text = "sources:\n  files: { type: tail, paths: [/x] }\n  posts: { type: http, listen: \"127.0.0.1:1\" }\n\
                     outputs:\n  archive: { plugin: s3, match: \"*\", queue: { max_size: 1GB, when_full: drop_oldest } }\n  \
@@ -82,7 +103,7 @@ mod tests {
             (
                 "posts",
                 "refused_requests",
-                "queue_full journal_full disk_full journal_failed stopping busy slow too_large bad_request unsupported_type method fault",
+                "queue_full journal_full disk_full journal_failed stopping busy slow too_large bad_request unsupported_type method fault auth tenant_journal tenant_ingest",
             ),
         ] {
             let line = |reason| format!("wharf_source_{metric}_total{{source=\"{source}\",reason=\"{reason}\"}} 0");

@@ -159,6 +159,39 @@ fn rows_of_one_output_are_not_seen_by_another() {
     assert_eq!(state.get("ab", "k1").unwrap().unwrap(), b"other");
 }
 
+/// `acme/archive` begins like the operator's `acme`, and ends like globex's: what is theirs is theirs all the same.
+#[test]
+fn counters_rows_and_progress_of_outputs_with_one_name_are_apart_by_tenant() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = open(dir.path());
+    let outputs = ["archive", "acme", "acme/archive", "globex/archive"];
+    for (n, output) in outputs.into_iter().enumerate() {
+        // The same batch number, and the same batch, of each.
+        state.close_batch(&BatchRow { output: output.into(), ..row(1, 1, 1) }, &[]).unwrap();
+        assert_eq!(state.assign(output, "index", id(1), 1).unwrap().get(), 1, "{output}");
+        for taken in 1..=n as u64 {
+            assert_eq!(state.reassign(output, "index", id(1), taken).unwrap().get(), taken + 1);
+        }
+        state.apply(output, &[Change::Set("key".into(), output.into())]).unwrap();
+        state.progress_put(output, id(1), "at", Some(output.as_bytes())).unwrap();
+    }
+    let check = |state: &State| {
+        for (n, output) in outputs.into_iter().enumerate() {
+            assert_eq!(state.assign(output, "index", id(1), 1).unwrap().get(), n as u64 + 1, "{output}");
+            assert_eq!(state.list(output, "", None, 10).unwrap(), [("key".into(), output.as_bytes().to_vec())]);
+            assert_eq!(state.progress_get(output, id(1), "at").unwrap().as_deref(), Some(output.as_bytes()));
+            assert!(state.is_open(output, id(1)).unwrap());
+        }
+    };
+    check(&state);
+    drop(state);
+    check(&open(dir.path()));
+    let state = open(dir.path());
+    state.settle_batch("acme/archive", id(1), &[]).unwrap();
+    assert!(!state.is_open("acme/archive", id(1)).unwrap());
+    assert!(state.is_open("globex/archive", id(1)).unwrap() && state.is_open("archive", id(1)).unwrap());
+}
+
 #[test]
 fn compare_and_set_changes_only_what_is_as_expected() {
     let dir = tempfile::tempdir().unwrap();

@@ -548,6 +548,33 @@ mod tests {
     }
 
     #[test]
+    fn series_of_a_tenant_have_its_name_and_the_short_one_and_those_of_the_operator_are_as_ever() {
+        let metrics = Metrics::new();
+        for output in ["archive", "acme/archive"] {
+            metrics.rejected(output, "rejected", 1);
+            metrics.worker_state(output, 0, "idle", true);
+            metrics.queue(output, 1, 2, 0.0);
+        }
+        metrics.refused("acme/web", "busy");
+        metrics.tenant_begins("acme", &["journal"]);
+        metrics.tenant_refused("acme", "journal");
+        metrics.tenant_queue("acme", 7);
+        let text = metrics.render();
+        for line in [
+            "wharf_rejected_records_total{output=\"archive\",reason=\"rejected\"} 1",
+            "wharf_rejected_records_total{output=\"archive\",tenant=\"acme\",reason=\"rejected\"} 1",
+            "wharf_worker_state{output=\"archive\",tenant=\"acme\",worker=\"0\",state=\"idle\"} 1",
+            "wharf_queue_bytes{output=\"archive\",tenant=\"acme\"} 1",
+            "wharf_source_refused_requests_total{source=\"web\",tenant=\"acme\",reason=\"busy\"} 1",
+            "wharf_tenant_accepted_records_total{tenant=\"acme\"} 0",
+            "wharf_tenant_refused_total{tenant=\"acme\",limit=\"journal\"} 1",
+            "wharf_tenant_queue_bytes{tenant=\"acme\"} 7",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
     fn http_requests_are_counted_by_how_they_ended_and_what_was_not_tried_takes_no_time() {
         let metrics = Metrics::new();
         metrics.http_begins("live");

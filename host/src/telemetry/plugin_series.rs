@@ -242,6 +242,24 @@ mod tests {
     }
 
     #[test]
+    fn outputs_of_two_tenants_with_one_name_have_series_of_their_own_up_to_the_limit_of_each() {
+        let metrics = Metrics::new();
+        let series = metrics.plugin_series();
+        for output in ["archive", "acme/archive", "globex/archive"] {
+            series.change(output, "puts", &[label("zone", "a")], Change::Add(1), 1).unwrap();
+            assert_eq!(series.change(output, "puts", &[], Change::Add(1), 1), Err(NotTaken::TooMany));
+        }
+        let text = metrics.render();
+        for line in [
+            "wharf_plugin_puts_total{output=\"archive\",zone=\"a\"} 1",
+            "wharf_plugin_puts_total{output=\"archive\",tenant=\"acme\",zone=\"a\"} 1",
+            "wharf_plugin_metric_changes_dropped_total{output=\"archive\",tenant=\"globex\"} 1",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
     fn a_histogram_counts_cumulatively_up_to_infinity() {
         let metrics = Metrics::new();
         for value in [0.0005, 0.003, 1e12] {

@@ -64,7 +64,8 @@ fn a_tenants_sources_and_outputs_have_its_name_before_theirs() {
 
 #[test]
 fn limits_are_read_over_those_of_all_tenants() {
-    let defaults = "tenant_defaults: { limits: { journal: 1GB, ingest: { bytes: 1MB, records: 500 }, outputs: 4, workers: 9 } }\n";
+    let defaults =
+        "tenant_defaults: { limits: { journal: 1GB, ingest: { bytes: 1MB, records: 500 }, outputs: 4, workers: 9 } }\n";
     let read = |lines: &str| parse(&format!("{defaults}{}", tenant(lines))).unwrap().tenants.remove(0).limits;
     let all = TenantLimits {
         journal_bytes: Some(1_000_000_000),
@@ -87,7 +88,9 @@ fn limits_are_read_over_those_of_all_tenants() {
 
 #[test]
 fn a_tenant_that_has_more_than_it_may_is_refused_with_both_numbers() {
-    let text = tenant("limits: { outputs: 0, sources: 1, workers: 0 }\nsources:\n  a: { type: tail, paths: [/a] }\n  b: { type: tail, paths: [/b] }");
+    let text = tenant(
+        "limits: { outputs: 0, sources: 1, workers: 0 }\nsources:\n  a: { type: tail, paths: [/a] }\n  b: { type: tail, paths: [/b] }",
+    );
     let help = "help: take some out, or raise the tenant's limit, or that of tenant_defaults";
     assert_eq!(
         faults(&text),
@@ -131,7 +134,8 @@ fn no_output_of_a_tenant_is_somebody_else() {
     );
     let faults = faults(&text);
     for key in ["role_arn", "external_id", "profile"] {
-        let expected = format!("tenants.acme.outputs.archive.aws.{key}: all outputs of a tenant have the tenant's identity");
+        let expected =
+            format!("tenants.acme.outputs.archive.aws.{key}: all outputs of a tenant have the tenant's identity");
         assert!(faults.contains(&expected), "{faults}");
     }
     assert_eq!(faults.matches("wharf.yaml:").count(), 3, "{faults}");
@@ -150,7 +154,9 @@ fn a_tag_has_one_tenant() {
 #[test]
 fn names_that_cannot_be_and_keys_that_are_elsewhere_are_told() {
     let outputs = "outputs: { x: { plugin: s3, match: \"*\" } }";
-    let told = faults(&format!("tenants:\n  Acme: {{ {outputs} }}\n  replay: {{ {outputs} }}\n  x: {{ {outputs}, weight: 2, journal: 1GB }}\n"));
+    let told = faults(&format!(
+        "tenants:\n  Acme: {{ {outputs} }}\n  replay: {{ {outputs} }}\n  x: {{ {outputs}, weight: 2, journal: 1GB }}\n"
+    ));
     for part in [
         "2:3: tenants: \"Acme\" cannot be the name of a tenant",
         "3:3: tenants: the name \"replay\" is Wharf's own",
@@ -166,7 +172,8 @@ fn names_that_cannot_be_and_keys_that_are_elsewhere_are_told() {
 
 #[test]
 fn each_file_of_the_directory_is_a_tenant_and_other_files_are_none() {
-    let output = "outputs:\n  archive: { plugin: s3, match: \"*\", config: { bucket: \"${TENANT_ACME_BUCKET:-b}\" } }\n";
+    let output =
+        "outputs:\n  archive: { plugin: s3, match: \"*\", config: { bucket: \"${TENANT_ACME_BUCKET:-b}\" } }\n";
     let folder = Folder::with(&[
         ("acme.yaml", output),
         ("zeta.yaml", "tags: [zeta]\noutputs:\n  a: { plugin: ./own.wasm, match: \"*\" }\n"),
@@ -208,7 +215,8 @@ fn faults_of_a_tenants_file_name_it_with_their_line() {
         ("other.yml", ""),
         ("twice.yaml", "outputs: { a: { plugin: s3, match: \"*\" } }\n"),
     ]);
-    let faults = folder.faults("tenants_dir: tenants\ntenants:\n  twice: { outputs: { a: { plugin: s3, match: \"*\" } } }\n");
+    let faults =
+        folder.faults("tenants_dir: tenants\ntenants:\n  twice: { outputs: { a: { plugin: s3, match: \"*\" } } }\n");
     for line in [
         "tenants/Upper.yaml: \"Upper\" cannot be the name of a tenant",
         "tenants/acme.yaml:1:8: tenants.acme.share: the number 0 is out of range; it must be 1 to 1000",
@@ -288,7 +296,10 @@ fn a_token_that_is_none_or_names_nobody_is_told_and_never_shown() {
         ("[hushhushhushhush]", "tokens[0]: expected { token: … } or { token_file: … }"),
         ("[]", "tokens: is empty, so nobody could send anything"),
         ("[{ tenant: acme }]", "tokens[0]: the key \"token\" is missing"),
-        ("[{ token: hushhushhushhush, tenant: acem }]", "tokens[0].tenant: there is no tenant \"acem\"; did you mean \"acme\"?"),
+        (
+            "[{ token: hushhushhushhush, tenant: acem }]",
+            "tokens[0].tenant: there is no tenant \"acem\"; did you mean \"acme\"?",
+        ),
         (
             "[{ token: hushhushhushhush, tenant: acme }, { token: hushhushhushhush, tenant: globex }]",
             "tokens[1]: is the same token as the one of tokens[0]",
@@ -307,7 +318,9 @@ fn a_token_that_is_none_or_names_nobody_is_told_and_never_shown() {
 #[test]
 fn what_a_tenants_own_source_takes_in_is_that_tenants() {
     let sources = "sources: { in: { type: http, listen: \"127.0.0.1:1\", tokens: [{ token: 0123456789abcdef, tenant: globex }] } }";
-    assert!(faults(&tenant(sources)).contains("tokens[0].tenant: the source is acme's, and so is whatever it takes in"));
+    assert!(
+        faults(&tenant(sources)).contains("tokens[0].tenant: the source is acme's, and so is whatever it takes in")
+    );
     let sources = sources.replace(", tenant: globex", "");
     assert_eq!(parse(&tenant(&sources)).unwrap().sources[0].senders(), [Some("acme")]);
     assert_eq!(acme("tags: x").tags, ["x"]);

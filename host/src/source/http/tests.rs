@@ -25,7 +25,14 @@ struct Server {
 const LONG: Duration = Duration::from_secs(3600);
 
 fn http(listen: SocketAddr, max_body_bytes: u64) -> HttpSourceConfig {
-    HttpSourceConfig { listen, max_body_bytes, header_timeout: LONG, idle_timeout: LONG, max_connections: 1024, tokens: vec![] }
+    HttpSourceConfig {
+        listen,
+        max_body_bytes,
+        header_timeout: LONG,
+        idle_timeout: LONG,
+        max_connections: 1024,
+        tokens: vec![],
+    }
 }
 
 fn config(http: HttpSourceConfig) -> SourceConfig {

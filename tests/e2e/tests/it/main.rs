@@ -28,5 +28,6 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod tenants;
 mod tutorial;
 mod validate;
