@@ -74,6 +74,52 @@ fn wrong_arguments_end_with_2_and_help_with_0() {
     assert_eq!(text(&wharf(&["--version"]).stdout), format!("wharf {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// The same batch of two tenants' outputs of one name: one in the configuration, one in a file of its own.
+#[test]
+fn dead_letters_of_a_tenant_are_named_with_it_and_exported_with_its_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = "aa".repeat(16);
+    for output in ["acme/archive", "globex/archive"] {
+        let letters = folder.path().join("data/dead-letters").join(output);
+        std::fs::create_dir_all(&letters).unwrap();
+        let line = format!(
+            "{{\"output\":\"{output}\",\"batch\":\"{batch}\",\"record\":4,\"time\":\"2024-05-28T12:00:00.5Z\",\"tag\":\"app\",\
+             \"kind\":\"text\",\"reason\":\"too long\",\"failure\":\"rejected\",\"body\":\"of {output}\"}}\n"
+        );
+        std::fs::write(letters.join(format!("{batch}.ndjson")), line).unwrap();
+    }
+    let output = |bucket: &str| {
+        format!("outputs: {{ archive: {{ plugin: s3, match: \"*\", config: {{ bucket: {bucket} }} }} }}")
+    };
+    std::fs::create_dir(folder.path().join("tenants.d")).unwrap();
+    std::fs::write(folder.path().join("tenants.d/globex.yaml"), output("globex-bucket")).unwrap();
+    let text_of_it =
+        format!("data_dir: DIR/data\ntenants_dir: tenants.d\ntenants:\n  acme: {{ {} }}\n", output("acme-bucket"));
+    let file = write(folder.path(), &text_of_it);
+    let call = |arguments: &[&str]| wharf(&[&["dead-letter"], arguments, &["-c", file.as_str()]].concat());
+    let done = |arguments: &[&str]| {
+        let ended = call(arguments);
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {}", text(&ended.stderr));
+        text(&ended.stdout)
+    };
+    assert_eq!(done(&["list"]).lines().count(), 3);
+    let shown = done(&["show", "--output", "acme/archive"]);
+    assert!(shown.contains("of acme/archive") && !shown.contains("globex"), "{shown}");
+    for (output, bucket) in [("acme/archive", "acme-bucket"), ("globex/archive", "globex-bucket")] {
+        let to = folder.path().join(bucket);
+        done(&["export", "--output", output, "--to", &to.display().to_string()]);
+        let test = std::fs::read_to_string(to.join(format!("{batch}.yaml"))).unwrap();
+        assert!(test.contains(bucket), "{test}");
+    }
+    assert!(done(&["replay", "--output", "acme/archive"]).starts_with("1 file handed over for replay\n"));
+    assert!(folder.path().join(format!("data/dead-letters/replay/acme~archive__{batch}.ndjson")).is_file());
+    assert!(folder.path().join(format!("data/dead-letters/globex/archive/{batch}.ndjson")).is_file());
+    let unknown = call(&["list", "--output", "acme/other"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(text(&unknown.stderr).contains("known are: acme/archive, globex/archive"), "{}", text(&unknown.stderr));
+    assert_eq!(call(&["list", "--output", "acme/../archive"]).status.code(), Some(2));
+}
+
 #[test]
 fn dead_letters_are_listed_shown_replayed_and_purged() {
     let folder = tempfile::tempdir().unwrap();

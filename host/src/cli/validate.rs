@@ -74,7 +74,10 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
             let (kind, what) = match &s.kind {
                 SourceKind::Tail(tail) => ("tail", tail.paths.join(" ")),
                 SourceKind::Stdin => ("stdin", String::new()),
-                SourceKind::Http(http) => ("http", http.listen.to_string()),
+                SourceKind::Http(http) if http.tokens.is_empty() => ("http", http.listen.to_string()),
+                SourceKind::Http(http) => {
+                    ("http", format!("{}, {}", http.listen, counted(http.tokens.len(), "token", "tokens")))
+                }
                 SourceKind::Forward(forward) => {
                     let address = forward.listen.map(|listen| listen.to_string());
                     let socket = forward.unix_path.as_ref().map(|path| path.display().to_string());

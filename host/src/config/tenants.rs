@@ -297,7 +297,7 @@ fn of_file(
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
             let root = yaml::read(text, &own, around.variable);
             let empty = Node { at: start, value: Value::Map(vec![]) };
-            // A tenant without sources of its own and with tags alone is none yet: its outputs are asked for below.
+            // Of an empty file, what is missing is told as of any other.
             let root = match root {
                 Some(root) if !root.is_empty() => Some(root),
                 Some(_) => Some(empty),

@@ -81,6 +81,10 @@ impl Board {
         self.lock().phase = Phase::Stopping;
     }
 
+    fn phase(&self) -> Phase {
+        self.lock().phase
+    }
+
     fn outputs_now(&self) -> Vec<(String, OutputStatus)> {
         self.lock().outputs.iter().map(|watched| (watched.plugin.clone(), watched.handle.status())).collect()
     }
@@ -173,12 +177,14 @@ impl Status for Board {
             }
             problems.extend(turned_away(output));
         }
+        // Each takes the lock, and a guard in the expression below would be held to its end.
+        let (phase, tenants) = (self.phase(), self.tenants_now(&outputs));
         Health {
-            phase: self.lock().phase,
+            phase,
             uptime_seconds: self.started.elapsed().as_secs_f64(),
             problems,
             journal,
-            tenants: self.tenants_now(&outputs),
+            tenants,
             outputs: outputs.into_iter().map(|(plugin, output)| shown(plugin, output)).collect(),
         }
     }
