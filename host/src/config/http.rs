@@ -306,6 +306,14 @@ fn net(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
 }
 
+/// Where a credential is to be defined, for an output of this tenant.
+pub(crate) fn where_defined(tenant: Option<&str>) -> String {
+    match tenant {
+        None => "define it under \"credentials\" at the top level".to_owned(),
+        Some(tenant) => format!("define it under tenants.{tenant}.credentials: the operator's are none of a tenant's"),
+    }
+}
+
 /// The credentials that an output may name: a list of names, or one alone.
 pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &Credentials) -> Vec<GrantedCredential> {
     // Reports what is no text; what is one is looked at all the same.
@@ -334,7 +342,8 @@ pub(crate) fn granted_credentials(section: &mut Section<'_>, known: &Credentials
                     format!("there is no credential {name:?}{guess}")
                 }
             };
-            let help = "define it under \"credentials\" at the top level";
+            let tenant = section.path().strip_prefix("tenants.").and_then(|path| path.split('.').next());
+            let help = where_defined(tenant);
             section.sink().add_with_help(node.at, &format!("{path}[{n}]"), message, help);
         }
         found.map(Credential::granted)

@@ -41,7 +41,7 @@ mod tests;
 
 pub use fault::{Fault, Faults, Place};
 pub(crate) use fault::{Sink, nearest};
-pub(crate) use http::credentials as read_credentials;
+pub(crate) use http::{credentials as read_credentials, where_defined as where_credentials_are_defined};
 pub use http_destination::HttpDestination;
 pub(crate) use json::value as json_value;
 pub(crate) use load::text_of;

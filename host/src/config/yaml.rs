@@ -257,10 +257,9 @@ impl Tree<'_> {
     }
 
     fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, at: Place) -> Node {
-        let Expanded { text, referred: from_environment, hidden } = match {
-            let refused = |name: &str| self.sink.confines().and_then(|confines| confines.refuses_variable(name));
-            env::expand_within(text, self.variable, &refused)
-        } {
+        let refused = |name: &str| self.sink.confines().and_then(|confines| confines.refuses_variable(name));
+        let expanded = env::expand_within(text, self.variable, &refused);
+        let Expanded { text, referred: from_environment, hidden } = match expanded {
             Ok(expanded) => expanded,
             Err((message, help)) => {
                 self.sink.push(at, &self.path(), message, help);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::capability::{Services, check_environment};
 use crate::config::{
     AwsConfig, Config, Credential, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
-    check_plugin_config, fault_at_pin, fault_at_plugin, nearest,
+    check_plugin_config, fault_at_pin, fault_at_plugin, nearest, where_credentials_are_defined,
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
@@ -244,16 +244,15 @@ fn ungranted(output: &OutputConfig, plan: &Plan, credentials: Option<&[Credentia
 /// A credential that a plan names, and the configuration does not define.
 fn not_defined(output: &OutputConfig, name: &str, defined: &[Credential]) -> Fault {
     let what = format!("the plugin wants to use the credential {name:?}, and there is none of this name");
-    let help = format!(
-        "define it under \"credentials\" at the top level, and add to the output: grants: {{ credentials: [{name:?}] }}"
-    );
+    let defined_where = where_credentials_are_defined(output.tenant.as_deref());
+    let help = format!("{defined_where}, and add to the output: grants: {{ credentials: [{name:?}] }}");
     if let Some(hidden) = output.config_spans.shown_in(name, None, "") {
         let message = format!(
             "the plugin wants to use the credential that {} names, and there is none of this name",
             hidden.named()
         );
-        let help = "define it under \"credentials\" at the top level, and add to the output: grants: { credentials: [\"${…}\"] }";
-        return fault_at_plugin(output, message, Some(help.into()));
+        let help = format!("{defined_where}, and add to the output: grants: {{ credentials: [\"${{…}}\"] }}");
+        return fault_at_plugin(output, message, Some(help));
     }
     let names: Vec<&str> = defined.iter().map(|credential| &*credential.name).collect();
     let guess = nearest(name, &names).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();

@@ -267,6 +267,16 @@ mod tests {
     }
 
     #[test]
+    fn health_knows_every_tenant_also_one_without_anything() {
+        let board = Board::new(Metrics::new());
+        board.lock().tenants = vec![("acme".into(), Some(300)), ("globex".into(), None)];
+        let tenants = board.health().tenants;
+        let shown: Vec<_> =
+            tenants.iter().map(|it| (it.name.as_str(), it.queue_bytes, it.journal_limit_bytes)).collect();
+        assert_eq!(shown, [("acme", 0, Some(300)), ("globex", 0, None)]);
+    }
+
+    #[test]
     fn a_full_queue_is_told_with_its_output_and_its_limit() {
         let status = OutputStatus {
             output: "archive".into(),

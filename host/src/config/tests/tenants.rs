@@ -142,6 +142,18 @@ fn no_output_of_a_tenant_is_somebody_else() {
 }
 
 #[test]
+fn the_operators_credentials_are_none_of_a_tenants() {
+    let text = "credentials:\n  shared: { type: bearer, token: x, to: [https://a.example.com] }\ntenants:\n  acme:\n    \
+                credentials: { own: { type: bearer, token: y, to: [https://a.example.com] } }\n    outputs:\n      \
+                o: { plugin: ./o.wasm, match: \"*\", grants: { credentials: [own, shared] } }\n";
+    assert_eq!(
+        faults(text),
+        "wharf.yaml:7:75: tenants.acme.outputs.o.grants.credentials[1]: there is no credential \"shared\"\n    \
+         help: define it under tenants.acme.credentials: the operator's are none of a tenant's"
+    );
+}
+
+#[test]
 fn a_tag_has_one_tenant() {
     let text = "tenants:\n  acme: { tags: [\"a.*\"], outputs: { x: { plugin: s3, match: \"*\" } } }\n  \
                 globex: { tags: [\"g\", \"a.*\"], outputs: { x: { plugin: s3, match: \"*\" } } }\n";
