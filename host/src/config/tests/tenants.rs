@@ -148,7 +148,7 @@ fn the_operators_credentials_are_none_of_a_tenants() {
                 o: { plugin: ./o.wasm, match: \"*\", grants: { credentials: [own, shared] } }\n";
     assert_eq!(
         faults(text),
-        "wharf.yaml:7:75: tenants.acme.outputs.o.grants.credentials[1]: there is no credential \"shared\"\n    \
+        "wharf.yaml:7:71: tenants.acme.outputs.o.grants.credentials[1]: there is no credential \"shared\"\n    \
          help: define it under tenants.acme.credentials: the operator's are none of a tenant's"
     );
 }
