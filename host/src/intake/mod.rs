@@ -5,6 +5,7 @@
 //! after a restart, when an output may want it.
 
 mod line;
+mod lines;
 mod pattern;
 mod routes;
 #[cfg(test)]
@@ -18,11 +19,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::tenant_in;
+use crate::fair::Tenant;
 use crate::journal::Journal;
 use crate::queue::{Admission, Ledger, Queue};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
 use crate::telemetry::Metrics;
-use line::{Done, Granted, Line, Log, NotNow, Parcel};
+use line::{Done, Granted, Line, NotNow, Parcel};
+use lines::{Lines, Logs};
 use pattern::Pattern;
 use routes::Routes;
 pub use routes::{EmptyMatch, Routing};
@@ -43,7 +46,7 @@ pub struct Intake {
 
 struct Inner {
     routes: RwLock<Arc<Routes>>,
-    line: Arc<Line>,
+    lines: Lines,
     ledger: Ledger,
     positions: Mutex<HashMap<Arc<str>, Vec<Position>>>,
     metrics: Metrics,
@@ -132,12 +135,13 @@ impl Intake {
         positions: Vec<Position>,
         metrics: Metrics,
     ) -> Result<Self, EmptyMatch> {
-        Self::with(routing, Arc::new(journal), ledger, positions, metrics)
+        let lane = move |tenant: Option<&str>| Arc::new(journal.lane(Tenant::named(tenant))) as Arc<_>;
+        Self::with(routing, Box::new(lane), ledger, positions, metrics)
     }
 
     fn with(
         routing: Routing,
-        log: Arc<dyn Log>,
+        logs: Logs,
         ledger: Ledger,
         positions: Vec<Position>,
         metrics: Metrics,
@@ -148,7 +152,7 @@ impl Intake {
         }
         let inner = Inner {
             routes: RwLock::new(Arc::new(Routes::new(routing)?)),
-            line: Line::new(log),
+            lines: Lines::new(logs),
             ledger,
             positions: Mutex::new(by_source),
             metrics,
@@ -199,8 +203,9 @@ impl Intake {
             return Ok(self.nobody_wants(&chunk));
         }
         // Before queues are asked: what they drop is counted, and a chunk that is refused comes again.
-        if !self.inner.line.is_clear() {
-            return Err(self.inner.line.refusal());
+        let line = self.line_for(&chunk, &queues);
+        if !line.is_clear() {
+            return Err(line.refusal());
         }
         let (granted, routes) = self
             .inner
@@ -213,12 +218,12 @@ impl Intake {
         let keep = !chunk.meta().positions.is_empty();
         let parcel = Parcel { chunk: chunk.with_routes(routes), granted, keep };
         let counted = parcel.chunk.clone();
-        match self.inner.line.join(parcel) {
+        match line.join(parcel) {
             Ok(done) => {
                 self.count_accepted(&counted);
                 Ok(Ticket { done: Some(done) })
             }
-            Err(NotNow::Behind(_)) => Err(self.inner.line.refusal()),
+            Err(NotNow::Behind(_)) => Err(line.refusal()),
             Err(NotNow::Refused(refused)) => Err(refused),
         }
     }
@@ -280,14 +285,16 @@ impl Intake {
     /// Takes nothing from now on; what waits for room or for the disk is told so.
     pub fn stop(&self) {
         self.inner.stop.cancel();
-        self.inner.line.stop();
+        self.inner.lines.stop();
     }
 
     async fn wait_in(&self, chunk: Chunk, queues: &[Queue], never_drop: bool) -> Result<Ticket, Refused> {
         if queues.is_empty() {
             return Ok(self.nobody_wants(&chunk));
         }
-        let joined = self.inner.stop.run_until_cancelled(self.inner.wait_for_place(&chunk, queues, never_drop)).await;
+        let line = self.line_for(&chunk, queues);
+        let place = self.inner.wait_for_place(&chunk, queues, &line, never_drop);
+        let joined = self.inner.stop.run_until_cancelled(place).await;
         let done = joined.unwrap_or(Err(Refused::Stopping))?;
         self.count_accepted(&chunk);
         Ok(Ticket { done })
@@ -297,6 +304,17 @@ impl Intake {
     fn queues_for(&self, chunk: &Chunk) -> Arc<[Queue]> {
         let tenant = self.source.as_deref().and_then(tenant_in);
         self.inner.routes().queues_for(tenant, &chunk.meta().tag)
+    }
+
+    /// The line in which the chunk keeps its place: that of the tenant whose outputs want it. One with a position stays in its
+    /// source's, whoever claims its tag: another must not commit a later position of the same file before it.
+    fn line_for(&self, chunk: &Chunk, queues: &[Queue]) -> Arc<Line> {
+        let of_outputs = || queues.first().and_then(|queue| tenant_in(queue.output()));
+        let tenant = match &self.source {
+            Some(source) if !chunk.meta().positions.is_empty() => tenant_in(source),
+            _ => of_outputs(),
+        };
+        self.inner.lines.of(tenant)
     }
 
     fn nobody_wants(&self, chunk: &Chunk) -> Ticket {
@@ -338,7 +356,13 @@ impl Inner {
     }
 
     /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
-    async fn wait_for_place(&self, chunk: &Chunk, queues: &[Queue], never_drop: bool) -> Result<Option<Done>, Refused> {
+    async fn wait_for_place(
+        &self,
+        chunk: &Chunk,
+        queues: &[Queue],
+        line: &Arc<Line>,
+        never_drop: bool,
+    ) -> Result<Option<Done>, Refused> {
         let shares = shares(chunk, queues);
         let (granted, routes) = loop {
             // Begun before the question: room that comes right after the answer is not missed.
@@ -360,12 +384,12 @@ impl Inner {
         }
         let mut parcel = Parcel { chunk: chunk.clone().with_routes(routes), granted, keep: true };
         loop {
-            match self.line.join(parcel) {
+            match line.join(parcel) {
                 Ok(done) => return Ok(Some(done)),
                 Err(NotNow::Refused(refused)) => return Err(refused),
                 Err(NotNow::Behind(back)) => parcel = *back,
             }
-            self.line.clear().await;
+            line.clear().await;
         }
     }
 }

@@ -448,7 +448,9 @@ proptest! {
             let ledger = Ledger::new(journal, state, Metrics::new());
             let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
             let routes = vec![(vec!["*".to_owned()], queue)];
-            let intake = Intake::with(routes.into(), log.clone(), ledger, vec![], Metrics::new()).unwrap();
+            let same = Arc::clone(&log);
+            let logs = Box::new(move |_: Option<&str>| Arc::clone(&same) as Arc<_>);
+            let intake = Intake::with(routes.into(), logs, ledger, vec![], Metrics::new()).unwrap();
             let sender = tokio::spawn({
                 let turns = turns.clone();
                 async move {
