@@ -299,14 +299,13 @@ mod tests {
         // core until one of those ends.
         let both = Machine::run(2, vec![greedy(9, 1, 10), greedy(1, 8, 10)], Duration::from_secs(seconds));
         let all: Duration = both.had.iter().sum();
-        assert!(all >= Duration::from_secs(2 * seconds) - Duration::from_millis(100), "{:?}", both.had);
+        assert!(all >= Duration::from_secs(2 * seconds) - Duration::from_millis(300), "{:?}", both.had);
         assert!(both.had[0] >= Duration::from_millis(600 * seconds), "{:?}", both.had);
     }
 
     #[test]
     fn who_wants_little_hardly_waits_beside_one_with_long_jobs() {
-        let modest =
-            Habit { share: 1, at_once: 1, length: Duration::from_millis(1), pause: Duration::from_millis(20) };
+        let modest = Habit { share: 1, at_once: 1, length: Duration::from_millis(1), pause: Duration::from_millis(20) };
         let machine = Machine::run(2, vec![modest, greedy(1, 64, 80)], Duration::from_secs(10));
         assert!(machine.waited[0] <= Duration::from_millis(1), "{:?}", machine.waited);
         let alone = Machine::run(2, vec![modest], Duration::from_secs(10));

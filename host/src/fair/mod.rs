@@ -21,8 +21,8 @@ use tokio::sync::Semaphore;
 use crate::config::{TenantConfig, tenant_in};
 
 pub(crate) use paced::Paced;
-pub(crate) use turns::{current, job};
 use turns::Turns;
+pub(crate) use turns::{current, job};
 
 /// Jobs of one tenant that wait for the disk at a time. The state makes one change after the other, so more of them would only stand before its door,
 /// where the first to come is the first to go.

@@ -98,3 +98,97 @@ impl<F> Drop for Paced<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt as _;
+    use futures_util::poll;
+
+    use super::super::turns::{Turn, Turns, current, job};
+    use super::*;
+
+    /// Two tenants that share one core, and the turn on top of it.
+    fn two() -> [Tenant; 2] {
+        let turns = Turns::new(1);
+        ["a", "b"].map(|name| Tenant::in_turns(Some(name.into()), &turns))
+    }
+
+    /// Takes a turn and keeps it until it is dropped.
+    fn hold(tenant: &Tenant) -> Turn {
+        tenant.ask(|| Ticket::new(Waker::noop().clone())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_poll_waits_for_a_turn_and_is_woken_when_there_is_one() {
+        let [a, b] = two();
+        let held = [hold(&a), hold(&b)];
+        let mut waits = a.paced(ready(7));
+        assert_eq!(poll!(&mut waits), Poll::Pending);
+        drop(held);
+        assert_eq!(waits.await, 7);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_waiting_leaves_the_turn_to_another() {
+        let [a, b] = two();
+        let held = [hold(&a), hold(&b)];
+        let (mut first, mut second) = (a.paced(ready(1)), a.paced(ready(2)));
+        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        let mut third = b.paced(ready(3));
+        assert!(poll!(&mut third).is_pending());
+        // Granted, but not polled again before it is dropped.
+        drop(held);
+        drop(first);
+        drop(third);
+        assert_eq!(second.await, 2);
+        assert_eq!(hold(&b).with(|| 4), 4);
+    }
+
+    #[tokio::test]
+    async fn a_future_that_waits_for_something_else_keeps_no_turn() {
+        let [a, _] = two();
+        let mut waiting: Vec<_> = (0..10).map(|_| a.paced(pending::<()>())).collect();
+        for future in &mut waiting {
+            assert!(poll!(future).is_pending());
+        }
+        assert_eq!(a.paced(ready(1)).now_or_never(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn what_is_begun_in_a_turn_is_of_its_tenant_and_takes_no_second_turn_in_it() {
+        let [a, b] = two();
+        let told = a.paced(async {
+            let of_inner = b.paced(async { current().name().cloned() }).now_or_never();
+            (current().name().cloned(), of_inner)
+        });
+        let name: Option<Arc<str>> = Some("a".into());
+        assert_eq!(told.await, (name.clone(), Some(name.clone())));
+        let of_job = a.paced(async { job(|| current().name().cloned()).await });
+        assert_eq!(of_job.await, Ok(name));
+        assert_eq!(job(|| 5).await, Ok(5), "outside of any turn it is begun at once");
+    }
+
+    #[tokio::test]
+    async fn many_jobs_of_one_tenant_and_few_of_another_all_end() {
+        let [a, b] = two();
+        let many: Vec<_> = (0..200).map(|n| tokio::spawn(a.paced(async move { job(move || n).await }))).collect();
+        for n in 0..20 {
+            assert_eq!(b.paced(async move { job(move || n).await }).await, Ok(n));
+        }
+        for (n, it) in many.into_iter().enumerate() {
+            assert_eq!(it.await.unwrap(), Ok(n));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_goes_on_in_the_caller_and_its_turn_ends() {
+        let [a, _] = two();
+        for _ in 0..5 {
+            let panics = std::panic::AssertUnwindSafe(a.paced(async { job(|| -> u32 { panic!("a bug") }).await }));
+            assert!(panics.catch_unwind().await.is_err());
+        }
+        assert_eq!(a.paced(async { job(|| 1).await }).await, Ok(1));
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use tokio::sync::{oneshot, watch};
 
+use super::line::Log;
 use super::*;
 use crate::journal::{AppendError, Condition, Options, Recovery};
 use crate::queue::WhenFull;

@@ -85,13 +85,13 @@ impl Lanes {
         while let Some(mut busy) = self.busy.pop_front() {
             let alone = self.busy.is_empty();
             while let Some(length) = busy.waiting.front().map(Waiting::length) {
+                if !alone && length > busy.credit {
+                    break;
+                }
                 // The first one always goes.
                 if !group.is_empty() && (bytes + length > most || group.len() >= GROUP_CHUNKS) {
                     self.busy.push_front(busy);
                     return group;
-                }
-                if !alone && length > busy.credit {
-                    break;
                 }
                 busy.credit = busy.credit.saturating_sub(length);
                 bytes += length;

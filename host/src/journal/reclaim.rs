@@ -3,12 +3,12 @@
 
 use bytes::Bytes;
 
+use super::lanes::GROUP_BYTES;
 use super::layout;
 use super::reading::{Verified, read_frame, set_chunk_aside};
 use super::recover::MAX_SPARES;
 use super::segment::{Spare, free_path, sync_dir};
 use super::table::{Held, Place};
-use super::lanes::GROUP_BYTES;
 use super::writer::{Item, Writer};
 
 impl Writer {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
-use crate::journal::{Journal, ReadError};
 use crate::fair::Tenant;
+use crate::journal::{Journal, ReadError};
 use crate::queue::{Batch, Queue};
 use crate::record::Portion;
 use crate::telemetry::Metrics;

@@ -90,7 +90,8 @@ mod tests {
         let module = wasmtime::Module::new(&engine, module).unwrap();
         let instance = linker.instantiate_async(&mut store, &module).await.unwrap();
         let run = instance.get_typed_func::<(), ()>(&mut store, "run").unwrap();
-        let stopped = attempt(&Meter::new(Tenant::named(None)), Duration::from_secs(60), run.call_async(&mut store, ())).await;
+        let stopped =
+            attempt(&Meter::new(Tenant::named(None)), Duration::from_secs(60), run.call_async(&mut store, ())).await;
         assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "in a host function"));
     }
 

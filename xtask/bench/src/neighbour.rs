@@ -34,15 +34,8 @@ enum Neighbour {
 }
 
 impl Neighbour {
-    const ALL: [Self; 7] = [
-        Self::None,
-        Self::Flood,
-        Self::Gzip,
-        Self::Backlog,
-        Self::Spin,
-        Self::Connections,
-        Self::DeadLetters,
-    ];
+    const ALL: [Self; 7] =
+        [Self::None, Self::Flood, Self::Gzip, Self::Backlog, Self::Spin, Self::Connections, Self::DeadLetters];
 
     fn name(self) -> &'static str {
         match self {
@@ -61,7 +54,7 @@ impl Neighbour {
         let s3 = |more: &str, endpoint: &str| {
             format!(
                 "{{ plugin: s3, match: \"*\", workers: 8, batch: {{ max_bytes: 8MB, max_age: 1s }}, aws: {{ endpoint: \"{endpoint}\" }}, \
-                 queue: {{ max_bytes: 400MB }}, config: {{ bucket: b, key_format: \"/bad/$INDEX\"{more} }} }}"
+                 queue: {{ max_size: 400MB }}, config: {{ bucket: b, key_format: \"/bad/$INDEX\"{more} }} }}"
             )
         };
         let own = |records: u32| {
@@ -178,7 +171,9 @@ impl Bench<'_> {
             println!("{}", row(neighbour, &steady, alone.as_ref(), cpu));
             alone.get_or_insert(steady);
         }
-        println!("\nBehind each figure: how it compares with alone. A record's delay is from when it was due to be sent until its object was there;");
+        println!(
+            "\nBehind each figure: how it compares with alone. A record's delay is from when it was due to be sent until its object was there;"
+        );
         println!("batches close after 500 ms.");
         Ok(())
     }
@@ -226,7 +221,8 @@ fn cpu_seconds(wharf: &Wharf) -> f64 {
 fn row(neighbour: Neighbour, steady: &Steady, alone: Option<&Steady>, cpu: f64) -> String {
     let millis = |of: &[Duration], part: f64| steady::part(of, part).map_or(f64::NAN, |it| it.as_secs_f64() * 1e3);
     let p = |part: f64| (millis(&steady.delays, part), alone.map(|alone| millis(&alone.delays, part)));
-    let against = |value: f64, alone: Option<f64>| alone.map_or_else(String::new, |alone| format!("{:.2}", value / alone));
+    let against =
+        |value: f64, alone: Option<f64>| alone.map_or_else(String::new, |alone| format!("{:.2}", value / alone));
     let rate = steady.records_a_second;
     let ((p50, p50_alone), (p99, p99_alone)) = (p(0.5), p(0.99));
     format!(
@@ -253,7 +249,10 @@ fn apart(wharf: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let cores = std::thread::available_parallelism()?.get();
     let (own, process) = (cores - 1, std::process::id().to_string());
     let pinned = cores > 1
-        && Command::new("taskset").args(["-a", "-c", "-p", &own.to_string(), &process]).output().is_ok_and(|it| it.status.success());
+        && Command::new("taskset")
+            .args(["-a", "-c", "-p", &own.to_string(), &process])
+            .output()
+            .is_ok_and(|it| it.status.success());
     if !pinned {
         println!("One core, or no taskset: Wharf and what makes its load share the cores, and the figures say less.");
         return Ok(wharf.to_owned());

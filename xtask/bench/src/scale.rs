@@ -46,7 +46,8 @@ pub fn run(wharf: &Path, disk: &Path, tenants: u32) -> anyhow::Result<()> {
 
 /// Each tenant has outputs that all want the same tag. With `one_each`, a source makes one record of it.
 fn configuration(tenants: u32, one_each: bool) -> anyhow::Result<String> {
-    let mut text = format!("sources:\n  keeps-running: {{ type: http, listen: \"127.0.0.1:{}\" }}\ntenants:\n", free_port()?);
+    let mut text =
+        format!("sources:\n  keeps-running: {{ type: http, listen: \"127.0.0.1:{}\" }}\ntenants:\n", free_port()?);
     for tenant in 0..tenants {
         let _ = writeln!(text, "  t{tenant}:");
         if one_each {

@@ -117,8 +117,10 @@ fn request(due: u64) -> Vec<u8> {
     let record = format!("{{\"at\":{due},\"text\":\"{}\"}}\n", "x".repeat(PADDING));
     let body = record.repeat(RECORDS as usize);
     let length = body.len();
-    format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }
 
 /// The value under which this part (0 to 1) of them lies.

@@ -62,7 +62,8 @@ impl http::Host for Caller {
         };
         let (sent, to) = (outgoing.body.as_ref().map_or(0, bytes::Bytes::len), grant::origin(&outgoing.url));
         let began = Instant::now();
-        let answer = AbortOnDrop(tokio::spawn(fair::current().paced(async move { way.send(outgoing).await }))).ended().await?;
+        let answer =
+            AbortOnDrop(tokio::spawn(fair::current().paced(async move { way.send(outgoing).await }))).ended().await?;
         let counted = answer::exchange(&answer, sent, began.elapsed());
         tracing::debug!(output = %self.services.output(), to, result = counted.result, took = ?counted.took, "an HTTP request");
         self.count(&counted);

@@ -23,8 +23,8 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::super::places::Places;
-use crate::fair::Tenant;
 use super::{Door, answer_to};
+use crate::fair::Tenant;
 
 /// How long a head that has begun may still take when the source stops.
 const LAST_HEADS: Duration = Duration::from_secs(1);
