@@ -11,6 +11,7 @@ pub mod cli;
 pub mod config;
 pub mod convert;
 pub mod dead_letter;
+pub mod fair;
 pub mod intake;
 pub mod journal;
 pub mod output;

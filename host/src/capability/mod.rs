@@ -26,6 +26,8 @@ mod services;
 mod storage;
 mod watch;
 
+use crate::fair;
+
 pub(crate) use aws::check_environment;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
@@ -34,12 +36,23 @@ pub(crate) use records::OWN_BODY_BYTES;
 pub use services::Services;
 pub(crate) use watch::{Usage, Watch};
 
-/// Runs `work`, which blocks on the disk or computes for long, on a thread that may, so that the runtime goes on.
+/// Runs `work`, which reads chunks or computes for long, on a thread that may: in a turn of the guest's tenant.
 ///
 /// # Errors
 /// Where the runtime is shutting down. A panic in `work` goes on in the caller.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> wasmtime::Result<T> {
-    AbortOnDrop(tokio::task::spawn_blocking(work)).ended().await
+    fair::job(work).await.map_err(|error| HostTrouble(error.to_string()).into())
+}
+
+/// Runs `work`, which waits for the state's disk and computes next to nothing, so that the runtime goes on: so many at a time of each tenant.
+///
+/// # Errors
+/// Where the runtime is shutting down. A panic in `work` goes on in the caller.
+pub(crate) async fn on_disk<T: Send + 'static>(
+    output: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> wasmtime::Result<T> {
+    ended(fair::Tenant::of(output).on_disk(work).await)
 }
 
 /// A task that ends when nobody waits for it any more.
@@ -51,13 +64,17 @@ impl<T> AbortOnDrop<T> {
     /// # Errors
     /// Where the runtime is shutting down. A panic of the task goes on in the caller.
     async fn ended(mut self) -> wasmtime::Result<T> {
-        match (&mut self.0).await {
-            Ok(value) => Ok(value),
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(HostTrouble("the host is shutting down".into()).into()),
-            },
-        }
+        ended((&mut self.0).await)
+    }
+}
+
+fn ended<T>(ended: Result<T, tokio::task::JoinError>) -> wasmtime::Result<T> {
+    match ended {
+        Ok(value) => Ok(value),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(HostTrouble("the host is shutting down".into()).into()),
+        },
     }
 }
 

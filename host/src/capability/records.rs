@@ -11,7 +11,7 @@ use super::batch::{Batch, BatchChunks, BodiesError, Lines};
 use super::bindings::records::{self, Encoding, Selection, Window};
 use super::bindings::types::HostError;
 use super::body::Body;
-use super::{Caller, LimitReached, blocking, cut, encoding};
+use super::{Caller, LimitReached, blocking, cut, encoding, on_disk};
 use crate::journal::ReadError;
 use crate::record::encode::{Compression, EncodeError, Encoder};
 use crate::state::BatchId;
@@ -37,7 +37,7 @@ impl records::Host for Caller {
             return Ok(false);
         }
         let (state, output) = (work.state.clone(), self.services.output().clone());
-        Ok(blocking(move || state.is_open(&output, BatchId(id))).await?.unwrap_or(true))
+        Ok(on_disk(&output.clone(), move || state.is_open(&output, BatchId(id))).await?.unwrap_or(true))
     }
 }
 

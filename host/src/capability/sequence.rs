@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::bindings::sequence;
 use super::bindings::types::HostError;
 use super::storage::{KEY_BYTES, refused};
-use super::{Caller, blocking};
+use super::{Caller, on_disk};
 use crate::state::{BatchId, Flushed, State, StateError};
 
 impl sequence::Host for Caller {
@@ -55,7 +55,7 @@ impl Caller {
         };
         let output = self.services.output().clone();
         let counter = name.clone();
-        let number = blocking(move || ask(&state, &output, &name, batch)).await?;
+        let number = on_disk(&output.clone(), move || ask(&state, &output, &name, batch)).await?;
         let number = number.map(Flushed::get).map_err(refused);
         if let (Some(watch), Ok(number)) = (self.services.watch(), &number) {
             watch.numbered(function, &counter, *number);

@@ -8,7 +8,7 @@ use wasmtime::component::Resource;
 use super::batch::Batch;
 use super::bindings::storage;
 use super::bindings::types::HostError;
-use super::{Caller, blocking};
+use super::{Caller, on_disk};
 use crate::state::{BatchId, Change, Flushed, State, StateError};
 
 /// Longest key, bytes.
@@ -137,7 +137,7 @@ impl Caller {
             Err(refused) => return Ok(Err(refused)),
         };
         let output = self.services.output().clone();
-        blocking(move || ask(&state, &output)).await
+        on_disk(&output.clone(), move || ask(&state, &output)).await
     }
 
     fn batch_id(&self, batch: &Resource<Batch>) -> wasmtime::Result<BatchId> {

@@ -27,7 +27,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
     init_logging(&config.log)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let threads = crate::fair::runtime_threads();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let ended = runtime.block_on(crate::run::run(config));
     // What still runs in a thread after a second signal has nothing that was acknowledged; it is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! The one line in which chunks go to the journal.
+//! The line in which a tenant's chunks go to the journal.
 //!
 //! A chunk that a source handed in keeps its place until it is durable: when the journal refuses it, it is handed in again as
 //! soon as the journal takes anything, and nothing that came later goes before it. That matters for positions: if a later chunk of
@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::{JOURNAL, Refused};
-use crate::journal::{AppendError, Condition, Journal};
+use crate::journal::{AppendError, Condition, Lane};
 use crate::queue::Queue;
 use crate::record::{Chunk, ChunkId};
 
@@ -301,17 +301,17 @@ fn refusal_of(error: &AppendError) -> Refused {
     }
 }
 
-impl Log for Journal {
+impl Log for Lane {
     fn refusals(&self) -> u64 {
-        Journal::refusals(self)
+        Lane::refusals(self)
     }
     fn append(&self, chunk: Chunk, seen: Option<u64>) -> Answer {
         match seen {
             Some(seen) => self.append_unless_refused_since(chunk, seen),
-            None => Journal::append(self, chunk),
+            None => Lane::append(self, chunk),
         }
     }
     fn condition(&self) -> watch::Receiver<Condition> {
-        Journal::condition(self)
+        Lane::condition(self)
     }
 }

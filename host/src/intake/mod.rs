@@ -8,6 +8,7 @@
 //! much of the disk all of its outputs together may hold.
 
 mod line;
+mod lines;
 mod pattern;
 mod rate;
 mod routes;
@@ -23,11 +24,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::tenant_in;
+use crate::fair::Tenant;
 use crate::journal::Journal;
 use crate::queue::{Admission, Ledger, Queue, WhenFull};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
 use crate::telemetry::Metrics;
-use line::{Done, Granted, Line, Log, NotNow, Parcel};
+use line::{Done, Granted, Line, NotNow, Parcel};
+use lines::{Lines, Logs};
 use pattern::Pattern;
 pub use routes::{EmptyMatch, Routing, claimant};
 use routes::{Routes, Wanted};
@@ -52,7 +55,7 @@ pub struct Intake {
 
 struct Inner {
     routes: RwLock<Arc<Routes>>,
-    line: Arc<Line>,
+    lines: Lines,
     ledger: Ledger,
     tenants: Tenants,
     positions: Mutex<HashMap<Arc<str>, Vec<Position>>>,
@@ -156,12 +159,13 @@ impl Intake {
         positions: Vec<Position>,
         metrics: Metrics,
     ) -> Result<Self, EmptyMatch> {
-        Self::with(routing, Arc::new(journal), ledger, positions, metrics, Tenants::new())
+        let lane = move |tenant: Option<&str>| Arc::new(journal.lane(Tenant::named(tenant))) as Arc<_>;
+        Self::with(routing, Box::new(lane), ledger, positions, metrics, Tenants::new())
     }
 
     fn with(
         mut routing: Routing,
-        log: Arc<dyn Log>,
+        logs: Logs,
         ledger: Ledger,
         positions: Vec<Position>,
         metrics: Metrics,
@@ -174,7 +178,7 @@ impl Intake {
         }
         let inner = Inner {
             routes: RwLock::new(Arc::new(Routes::new(routing)?)),
-            line: Line::new(log),
+            lines: Lines::new(logs),
             ledger,
             tenants,
             positions: Mutex::new(by_source),
@@ -245,8 +249,9 @@ impl Intake {
             return Ok(self.nobody_wants(&chunk, wanted));
         }
         // Before queues are asked: what they drop is counted, and a chunk that is refused comes again.
-        if !self.inner.line.is_clear() {
-            return Err(self.inner.line.refusal());
+        let line = self.line_for(&chunk, wanted);
+        if !line.is_clear() {
+            return Err(line.refusal());
         }
         let (granted, routes) = self
             .inner
@@ -264,12 +269,12 @@ impl Intake {
         let keep = !chunk.meta().positions.is_empty();
         let parcel = Parcel { chunk: chunk.with_routes(routes), granted, keep };
         let counted = parcel.chunk.clone();
-        match self.inner.line.join(parcel) {
+        match line.join(parcel) {
             Ok(done) => {
                 self.count_accepted(&counted, wanted);
                 Ok(Ticket { done: Some(done) })
             }
-            Err(NotNow::Behind(_)) => Err(self.inner.line.refusal()),
+            Err(NotNow::Behind(_)) => Err(line.refusal()),
             Err(NotNow::Refused(refused)) => Err(refused),
         }
     }
@@ -331,14 +336,16 @@ impl Intake {
     /// Takes nothing from now on; what waits for room or for the disk is told so.
     pub fn stop(&self) {
         self.inner.stop.cancel();
-        self.inner.line.stop();
+        self.inner.lines.stop();
     }
 
     async fn wait_in(&self, chunk: Chunk, wanted: &Wanted, never_drop: bool) -> Result<Ticket, Refused> {
         if wanted.queues.is_empty() {
             return Ok(self.nobody_wants(&chunk, wanted));
         }
-        let joined = self.inner.stop.run_until_cancelled(self.inner.wait_for_place(&chunk, wanted, never_drop)).await;
+        let line = self.line_for(&chunk, wanted);
+        let place = self.inner.wait_for_place(&chunk, wanted, &line, never_drop);
+        let joined = self.inner.stop.run_until_cancelled(place).await;
         let done = joined.unwrap_or(Err(Refused::Stopping))?;
         self.count_accepted(&chunk, wanted);
         Ok(Ticket { done })
@@ -366,6 +373,16 @@ impl Intake {
     /// Whose the chunk is, and which queues want it.
     fn wanted(&self, chunk: &Chunk) -> Wanted {
         self.inner.routes().wanted(self.tenant.as_deref(), &chunk.meta().tag)
+    }
+
+    /// The line in which the chunk keeps its place: that of the tenant whose it is. One with a position stays in its source's, whoever
+    /// claims its tag: another must not commit a later position of the same file before it.
+    fn line_for(&self, chunk: &Chunk, wanted: &Wanted) -> Arc<Line> {
+        let tenant = match &self.source {
+            Some(source) if !chunk.meta().positions.is_empty() => tenant_in(source),
+            _ => wanted.tenant.as_deref(),
+        };
+        self.inner.lines.of(tenant)
     }
 
     fn at_limit(&self, at: AtLimit) -> Refused {
@@ -454,7 +471,13 @@ impl Inner {
     }
 
     /// Waits until every queue has room, then until the line takes the chunk. None: it was dropped everywhere.
-    async fn wait_for_place(&self, chunk: &Chunk, wanted: &Wanted, never_drop: bool) -> Result<Option<Done>, Refused> {
+    async fn wait_for_place(
+        &self,
+        chunk: &Chunk,
+        wanted: &Wanted,
+        line: &Arc<Line>,
+        never_drop: bool,
+    ) -> Result<Option<Done>, Refused> {
         let shares = shares(chunk, &wanted.queues);
         let mut waits = false;
         let (granted, routes) = loop {
@@ -488,12 +511,12 @@ impl Inner {
         }
         let mut parcel = Parcel { chunk: chunk.clone().with_routes(routes), granted, keep: true };
         loop {
-            match self.line.join(parcel) {
+            match line.join(parcel) {
                 Ok(done) => return Ok(Some(done)),
                 Err(NotNow::Refused(refused)) => return Err(refused),
                 Err(NotNow::Behind(back)) => parcel = *back,
             }
-            self.line.clear().await;
+            line.clear().await;
         }
     }
 }

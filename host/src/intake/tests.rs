@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use tokio::sync::{oneshot, watch};
 
+use super::line::Log;
 use super::*;
 use crate::journal::{AppendError, Condition, Options, Recovery};
 use crate::queue::WhenFull;
@@ -448,7 +449,9 @@ proptest! {
             let ledger = Ledger::new(journal, state, Metrics::new());
             let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
             let routes = vec![(vec!["*".to_owned()], queue)];
-            let intake = Intake::with(routes.into(), log.clone(), ledger, vec![], Metrics::new(), Tenants::new()).unwrap();
+            let same = Arc::clone(&log);
+            let logs = Box::new(move |_: Option<&str>| Arc::clone(&same) as Arc<_>);
+            let intake = Intake::with(routes.into(), logs, ledger, vec![], Metrics::new(), Tenants::new()).unwrap();
             let sender = tokio::spawn({
                 let turns = turns.clone();
                 async move {

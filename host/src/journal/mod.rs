@@ -6,10 +6,11 @@
 //! an old segment are copied forward. Torn tails are cut, damaged chunks set aside in `quarantine/`, both reported.
 
 //!
-//! Inside: `layout` is the bytes; `segment` files; `table` what is where; `writer` the one thread that writes;
+//! Inside: `layout` is the bytes; `segment` files; `table` what is where; `lanes` whose chunks are next; `writer` the one thread that writes;
 //! `reclaim` getting disk space back; `recover` and `scan` opening. `docs/journal.md` describes the files.
 
 mod buffers;
+mod lanes;
 mod layout;
 mod quarantine;
 mod reading;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::sync::{oneshot, watch};
 
+use crate::fair::Tenant;
 use buffers::Buffers;
 use shared::{Shared, Waiting, Work, lock};
 use writer::Writer;
@@ -240,6 +242,38 @@ pub enum ReadError {
 /// whoever keeps the order of chunks hears of them in that order.
 pub type OnCommit = Box<dyn FnMut(&[(ChunkId, Arc<ChunkMeta>)]) + Send>;
 
+/// See [`Journal::lane`]. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    journal: Journal,
+    lane: Arc<lanes::Lane>,
+}
+
+impl Lane {
+    /// Queues a chunk. Chunks of a lane get their ids in the order of the calls. The receiver gives the id once the chunk is on disk.
+    /// While the journal refuses ([`Journal::condition`]), so does this, at once.
+    pub fn append(&self, chunk: Chunk) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.journal.append_in(&self.lane, chunk, None)
+    }
+    /// Like [`Lane::append`], but refuses ([`AppendError::Overtaking`]) when any chunk of this lane was refused since
+    /// [`Lane::refusals`] was `seen`. So a chunk is never taken while an earlier one, which was refused meanwhile, is not.
+    pub fn append_unless_refused_since(
+        &self,
+        chunk: Chunk,
+        seen: u64,
+    ) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
+        self.journal.append_in(&self.lane, chunk, Some(seen))
+    }
+    /// How many times chunks of this lane were refused so far.
+    pub fn refusals(&self) -> u64 {
+        self.lane.refusals()
+    }
+    /// Whether appends are taken, and when that changes.
+    pub fn condition(&self) -> watch::Receiver<Condition> {
+        self.journal.condition()
+    }
+}
+
 impl Journal {
     /// Opens the journal in `dir`, making it where it is not, and recovers. Appends wait until [`Journal::start`].
     ///
@@ -259,7 +293,7 @@ impl Journal {
             condition: watch::Sender::new(Condition::Writable),
             commits: AtomicU64::new(0),
             quarantined_records: AtomicU64::new(recovery.quarantined.iter().map(Quarantined::records).sum()),
-            refusals: AtomicU64::new(0),
+            lane: lanes::Lane::new(Tenant::named(None)),
             buffers: Buffers::default(),
             opened: Mutex::new(Some(opened)),
             thread: Mutex::new(None),
@@ -294,37 +328,32 @@ impl Journal {
             }
         }
     }
-    /// Queues a chunk. Chunks get their ids in the order of the calls. The receiver gives the id once the chunk is on disk.
-    /// While the journal refuses ([`Journal::condition`]), so does this, at once.
+    /// A tenant's way into the journal. What waits in one does not hold up what waits in another.
+    pub fn lane(&self, tenant: Tenant) -> Lane {
+        Lane { journal: self.clone(), lane: lanes::Lane::new(tenant) }
+    }
+    /// Queues a chunk, in a lane of the operator's that all such calls share. See [`Lane::append`].
     pub fn append(&self, chunk: Chunk) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
-        self.append_if(chunk, None)
+        self.append_in(&self.shared.lane, chunk, None)
     }
-    /// Like [`Journal::append`], but refuses ([`AppendError::Overtaking`]) when any chunk was refused since
-    /// [`Journal::refusals`] was `seen`. So a chunk is never taken while an earlier one, which was refused meanwhile, is not.
-    pub fn append_unless_refused_since(
+    fn append_in(
         &self,
+        lane: &Arc<lanes::Lane>,
         chunk: Chunk,
-        seen: u64,
+        seen: Option<u64>,
     ) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
-        self.append_if(chunk, Some(seen))
-    }
-    /// How many times chunks were refused so far.
-    pub fn refusals(&self) -> u64 {
-        self.shared.refusals()
-    }
-    fn append_if(&self, chunk: Chunk, seen: Option<u64>) -> oneshot::Receiver<Result<ChunkId, AppendError>> {
         let (reply, receiver) = oneshot::channel();
-        let waiting = Waiting::new(&chunk, seen, reply);
+        let waiting = Waiting::new(&chunk, lane, seen, reply);
         let mut work = self.shared.work();
         let refusal = if work.closing { Some(AppendError::Closed) } else { self.shared.refusal() };
         match refusal {
             Some(error) => {
-                self.shared.count_refusal();
+                lane.count_refusal();
                 drop(work);
                 waiting.refuse(error);
             }
             None => {
-                work.waiting.push_back(waiting);
+                work.waiting.push(waiting);
                 drop(work);
                 self.shared.wake.notify_one();
             }

@@ -3,12 +3,13 @@
 
 use bytes::Bytes;
 
+use super::lanes::GROUP_BYTES;
 use super::layout;
 use super::reading::{Verified, read_frame, set_chunk_aside};
 use super::recover::MAX_SPARES;
 use super::segment::{Spare, free_path, sync_dir};
 use super::table::{Held, Place};
-use super::writer::{GROUP_BYTES, Item, Writer};
+use super::writer::{Item, Writer};
 
 impl Writer {
     /// Deletes what is dead, then copies one group forward. Comes again while there is more to do.

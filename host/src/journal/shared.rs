@@ -1,8 +1,7 @@
 //! What the writer thread and everybody else share.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use super::buffers::Buffers;
+use super::lanes::{Lane, Lanes};
 use super::recover::Opened;
 use super::table::Table;
 use super::{AppendError, Condition};
@@ -21,18 +21,25 @@ pub(super) struct Waiting {
     pub(super) bodies: Bytes,
     pub(super) meta: Arc<ChunkMeta>,
     pub(super) reply: oneshot::Sender<Result<ChunkId, AppendError>>,
-    /// It is not to be taken when more than these were refused.
+    /// Its tenant's.
+    pub(super) lane: Arc<Lane>,
+    /// It is not to be taken when more than these were refused of its lane.
     pub(super) seen: Option<u64>,
 }
 
 impl Waiting {
-    pub(super) fn new(chunk: &Chunk, seen: Option<u64>, reply: oneshot::Sender<Result<ChunkId, AppendError>>) -> Self {
+    pub(super) fn new(
+        chunk: &Chunk,
+        lane: &Arc<Lane>,
+        seen: Option<u64>,
+        reply: oneshot::Sender<Result<ChunkId, AppendError>>,
+    ) -> Self {
         let (head, bodies) = chunk.encode();
-        Self { head, bodies, meta: chunk.meta().clone(), reply, seen }
+        Self { head, bodies, meta: chunk.meta().clone(), reply, lane: Arc::clone(lane), seen }
     }
     /// Whether a chunk was refused behind which this one was meant to be.
-    pub(super) fn overtakes(&self, refusals: u64) -> bool {
-        self.seen.is_some_and(|seen| seen != refusals)
+    pub(super) fn overtakes(&self) -> bool {
+        self.seen.is_some_and(|seen| seen != self.lane.refusals())
     }
     /// Bytes of the encoded chunk.
     pub(super) fn length(&self) -> u64 {
@@ -47,7 +54,7 @@ impl Waiting {
 /// What the writer has to do.
 #[derive(Default)]
 pub(super) struct Work {
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) waiting: Lanes,
     /// Segments may be deleted or copied.
     pub(super) reclaim: bool,
     /// The writer has nothing to do.
@@ -66,8 +73,8 @@ pub(super) struct Shared {
     pub(super) commits: AtomicU64,
     /// Records in chunks that were damaged on disk, as far as their number is known: found at the opening and since.
     pub(super) quarantined_records: AtomicU64,
-    /// How many times chunks were refused; raised before any of them hears of it.
-    pub(super) refusals: AtomicU64,
+    /// For chunks that are handed in without a lane of their own.
+    pub(super) lane: Arc<Lane>,
     /// Where chunks are read into.
     pub(super) buffers: Buffers,
     /// What the writer starts from, until it does.
@@ -97,13 +104,6 @@ impl Shared {
             Condition::Failed(cause) => Some(AppendError::Io(cause.clone())),
         }
     }
-    pub(super) fn refusals(&self) -> u64 {
-        self.refusals.load(Ordering::SeqCst)
-    }
-    /// Chunks are about to be refused.
-    pub(super) fn count_refusal(&self) {
-        self.refusals.fetch_add(1, Ordering::SeqCst);
-    }
     /// Lets the writer look for segments to delete or to copy.
     pub(super) fn ask_to_reclaim(&self) {
         self.work().reclaim = true;
@@ -114,7 +114,7 @@ impl Shared {
         let mut work = self.work();
         work.closing = true;
         if lock(&self.thread).is_none() {
-            for waiting in std::mem::take(&mut work.waiting) {
+            for waiting in work.waiting.take_all() {
                 waiting.refuse(AppendError::Closed);
             }
         }

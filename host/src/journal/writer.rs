@@ -21,10 +21,6 @@ use super::table::Place;
 use super::{AppendError, Condition, OnCommit, Options};
 use crate::record::ChunkId;
 
-/// A group ends when it has so many bytes or chunks: large enough that the sync's cost does not show, small enough that nobody
-/// waits long for the others.
-pub(super) const GROUP_BYTES: u64 = 8 << 20;
-const GROUP_CHUNKS: usize = 256;
 /// How often a journal that refuses looks whether it still must. What had been queued behind a refused chunk was refused
 /// with it, so this is also the time in which whoever handed it in hears of that before anything later is taken.
 const RETRY: Duration = Duration::from_millis(250);
@@ -108,7 +104,7 @@ impl Writer {
         loop {
             work.idle = false;
             if !work.waiting.is_empty() {
-                return Turn::Group(take_group(&mut work.waiting));
+                return Turn::Group(work.waiting.take_group());
             }
             if work.closing {
                 return Turn::Close;
@@ -133,10 +129,10 @@ impl Writer {
     fn commit(&mut self, mut group: VecDeque<Waiting>) {
         while let Some(first) = group.front() {
             if let Some(error) = self.shared.refusal() {
-                self.shared.count_refusal();
+                count_refusals(&group);
                 return refuse_all(group, &error);
             }
-            if first.overtakes(self.shared.refusals()) {
+            if first.overtakes() {
                 if let Some(first) = group.pop_front() {
                     first.refuse(AppendError::Overtaking);
                 }
@@ -145,7 +141,7 @@ impl Writer {
             let span = layout::span(first.length());
             if let Some(error) = self.never_fits(span) {
                 if let Some(first) = group.pop_front() {
-                    self.shared.count_refusal();
+                    first.lane.count_refusal();
                     first.refuse(error);
                 }
                 continue;
@@ -201,9 +197,7 @@ impl Writer {
     fn take_what_fits(&self, group: &mut VecDeque<Waiting>) -> Vec<Waiting> {
         let mut room = self.room();
         let mut part = Vec::new();
-        let refusals = self.shared.refusals();
-        let fits =
-            |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes(refusals);
+        let fits = |waiting: &Waiting, room: u64| layout::span(waiting.length()) <= room && !waiting.overtakes();
         while let Some(waiting) = group.pop_front_if(|waiting| fits(waiting, room)) {
             room -= layout::span(waiting.length());
             part.push(waiting);
@@ -300,10 +294,12 @@ impl Writer {
         self.retry_at = Instant::now() + RETRY;
         let behind = {
             let mut work = self.shared.work();
-            self.shared.count_refusal();
+            let behind = work.waiting.take_all();
+            count_refusals(&group);
+            count_refusals(&behind);
             self.shared.condition.send_replace(condition);
             work.reclaim = true;
-            std::mem::take(&mut work.waiting)
+            behind
         };
         refuse_all(group, &error);
         refuse_all(behind, &error);
@@ -342,15 +338,9 @@ impl Writer {
     }
 }
 
-fn take_group(waiting: &mut VecDeque<Waiting>) -> VecDeque<Waiting> {
-    let mut bytes = 0;
-    let full = |waiting: &Waiting| {
-        bytes += waiting.length();
-        bytes > GROUP_BYTES
-    };
-    // The first one always goes.
-    let count = waiting.iter().position(full).unwrap_or(waiting.len()).clamp(1, GROUP_CHUNKS).min(waiting.len());
-    waiting.drain(..count).collect()
+/// Before any of them hears of it.
+fn count_refusals(group: &VecDeque<Waiting>) {
+    group.iter().for_each(|waiting| waiting.lane.count_refusal());
 }
 
 fn refuse_all(group: VecDeque<Waiting>, error: &AppendError) {
@@ -370,7 +360,7 @@ impl Drop for Alarm {
         let waiting = {
             let mut work = self.0.work();
             work.closing = true;
-            std::mem::take(&mut work.waiting)
+            work.waiting.take_all()
         };
         refuse_all(waiting, &AppendError::Closed);
     }

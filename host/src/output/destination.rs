@@ -19,7 +19,7 @@ use super::backoff;
 /// Failures in a row after which a destination is taken to be down.
 pub(super) const DOWN_AFTER: u32 = 3;
 
-/// One destination, shared by all outputs that deliver there.
+/// One destination, shared by all outputs of a tenant that deliver there.
 #[derive(Debug)]
 pub struct Destination {
     name: String,
@@ -152,17 +152,18 @@ impl Destination {
     }
 }
 
-/// Destinations by name.
+/// Destinations by tenant and name. What pushes one tenant back says little about another, which has its own credentials and objects; and if two shared
+/// one, a tenant whose deliveries fail would take the other's turns to deliver.
 #[derive(Debug, Default)]
 pub struct Destinations {
-    by_name: HashMap<String, Arc<Destination>>,
+    by_name: HashMap<(Option<String>, String), Arc<Destination>>,
 }
 
 impl Destinations {
-    /// The destination of that name, the same one each time.
-    pub fn get(&mut self, name: &str) -> Arc<Destination> {
+    /// A tenant's destination of that name (or the operator's), the same one each time.
+    pub fn get(&mut self, tenant: Option<&str>, name: &str) -> Arc<Destination> {
         let made = || Arc::new(Destination::new(name.to_owned()));
-        Arc::clone(self.by_name.entry(name.to_owned()).or_insert_with(made))
+        Arc::clone(self.by_name.entry((tenant.map(ToOwned::to_owned), name.to_owned())).or_insert_with(made))
     }
 }
 
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn with_workers(workers: u32) -> Arc<Destination> {
-        let destination = Destinations::default().get("s3://bucket");
+        let destination = Destinations::default().get(None, "s3://bucket");
         destination.joined_by(workers);
         destination
     }
@@ -256,9 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_name_is_the_same_destination() {
+    fn the_same_name_is_the_same_destination_of_one_tenant() {
         let mut all = Destinations::default();
-        assert!(Arc::ptr_eq(&all.get("a"), &all.get("a")));
-        assert!(!Arc::ptr_eq(&all.get("a"), &all.get("b")));
+        assert!(Arc::ptr_eq(&all.get(None, "a"), &all.get(None, "a")));
+        assert!(!Arc::ptr_eq(&all.get(None, "a"), &all.get(None, "b")));
+        assert!(Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(Some("acme"), "a")));
+        assert!(!Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(Some("globex"), "a")));
+        assert!(!Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(None, "a")));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::dead_letter::{DeadLetterError, DeadLetters, Letter};
+use crate::fair::Tenant;
 use crate::journal::{Journal, ReadError};
 use crate::queue::{Batch, Queue};
 use crate::record::Portion;
@@ -131,7 +132,7 @@ impl Ending {
     {
         let mut said = false;
         loop {
-            match tokio::task::spawn_blocking(step.clone()).await {
+            match Tenant::of(&self.output).on_disk(step.clone()).await {
                 Ok(Ok(done)) => return done,
                 Ok(Err(cause)) if !said => {
                     said = true;

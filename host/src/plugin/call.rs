@@ -61,10 +61,11 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fair::Tenant;
 
     #[tokio::test]
     async fn a_panic_of_a_host_function_ends_the_call_and_not_the_process() {
-        let meter = Meter::default();
+        let meter = Meter::new(Tenant::named(None));
         let stopped = attempt::<()>(&meter, Duration::from_secs(60), async { panic!("a bug of the host") }).await;
         assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "a bug of the host"));
     }
@@ -89,13 +90,14 @@ mod tests {
         let module = wasmtime::Module::new(&engine, module).unwrap();
         let instance = linker.instantiate_async(&mut store, &module).await.unwrap();
         let run = instance.get_typed_func::<(), ()>(&mut store, "run").unwrap();
-        let stopped = attempt(&Meter::default(), Duration::from_secs(60), run.call_async(&mut store, ())).await;
+        let stopped =
+            attempt(&Meter::new(Tenant::named(None)), Duration::from_secs(60), run.call_async(&mut store, ())).await;
         assert!(matches!(stopped, Err(Stopped::Panic(text)) if text == "in a host function"));
     }
 
     #[tokio::test]
     async fn a_call_that_waits_too_long_is_given_up() {
-        let meter = Meter::default();
+        let meter = Meter::new(Tenant::named(None));
         let limit = Duration::from_millis(1);
         let stopped = attempt::<()>(&meter, limit, std::future::pending()).await;
         assert!(matches!(stopped, Err(Stopped::Timeout(told)) if told == limit));

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How much CPU one store's current call has taken. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+use crate::fair::{Paced, Tenant};
+
+/// How much CPU one store's current call has taken, and whose it is. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(super) struct Meter {
     inner: Arc<Counters>,
+    tenant: Tenant,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +27,11 @@ struct Counters {
 }
 
 impl Meter {
+    /// For calls of this tenant's outputs.
+    pub(super) fn new(tenant: Tenant) -> Self {
+        Self { inner: Arc::default(), tenant }
+    }
+
     /// Forgets the last call.
     pub(super) fn reset(&self) {
         self.inner.spent.store(0, Ordering::Relaxed);
@@ -39,9 +47,9 @@ impl Meter {
         nanos(self.inner.spent.load(Ordering::Relaxed))
     }
 
-    /// A future that is measured.
-    pub(super) fn measure<F: Future>(&self, future: F) -> Measured<F> {
-        Measured { meter: self.clone(), future: Box::pin(future) }
+    /// A future that is measured, and polled in turns of its tenant: a guest that is at work when its tick ends stands behind the others then.
+    pub(super) fn measure<F: Future>(&self, future: F) -> Paced<Measured<F>> {
+        self.tenant.paced(Measured { meter: self.clone(), future: Box::pin(future) })
     }
 }
 
@@ -79,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_inside_a_poll_is_counted_until_the_meter_is_reset() {
-        let meter = Meter::default();
+        let meter = Meter::new(Tenant::named(None));
         let seen = meter
             .measure(async {
                 // Burns until the thread's own clock has moved, however long that takes.

@@ -11,6 +11,7 @@ use super::meter::Meter;
 use super::stdio::GuestOutput;
 use crate::capability::bindings::log::Level;
 use crate::capability::{Caller, Services};
+use crate::fair::Tenant;
 use crate::record::now_ns;
 
 /// Random bytes that a guest may ask for at once: seeds, not streams.
@@ -50,10 +51,10 @@ pub(super) struct Data {
 impl Data {
     pub(super) fn new(caller: Caller, max_memory_bytes: u64) -> Self {
         Self {
+            meter: Meter::new(Tenant::of(caller.services.output())),
             wasi: inert_wasi(&caller),
             caller,
             limiter: Limiter::new(max_memory_bytes),
-            meter: Meter::default(),
             cpu_budget: Duration::ZERO,
             over_budget: false,
             calls: 0,

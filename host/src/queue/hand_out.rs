@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ledger::lock;
 use super::partitions::{Next, Plan};
 use super::{Batch, Inner};
+use crate::fair::Tenant;
 use crate::state::StateError;
 
 /// How long recording waits after it failed.
@@ -29,7 +30,7 @@ impl Inner {
                 Next::Plan(plan) => {
                     let writing = Writing { queue: self.clone(), plan: Some(plan) };
                     // Goes on when this worker does not wait for it any more: the batch is then there for the next.
-                    let _ = tokio::task::spawn_blocking(move || writing.write()).await;
+                    let _ = Tenant::of(&self.options.output).on_disk(move || writing.write()).await;
                     continue;
                 }
                 Next::Wait(until) => until,

@@ -63,6 +63,7 @@ fn failed(cause: impl std::fmt::Display) -> RunError {
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut signals = Signals::listen().map_err(failed)?;
     raise_open_files();
+    crate::fair::set_shares(&config.tenants);
     let started = Instant::now();
     make_folder(&config.data_dir)?;
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;

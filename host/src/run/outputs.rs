@@ -351,7 +351,7 @@ pub(super) async fn start(
             workers: output.workers,
             queue: queue.clone(),
             retry: output.retry.clone(),
-            destination: destinations.get(&destination_name(output, &checked.plan)),
+            destination: destinations.get(output.tenant.as_deref(), &destination_name(output, &checked.plan)),
             journal: rooms.journal.clone(),
             dead_letters: rooms.dead_letters.clone(),
             metrics: metrics.clone(),

@@ -15,8 +15,12 @@ pub struct Sink {
     counts: Arc<Counts>,
 }
 
+/// Hears each body as a whole, before it is answered.
+type Hears = Box<dyn Fn(&[u8]) + Send + Sync>;
+
 #[derive(Default)]
 struct Counts {
+    hears: Option<Hears>,
     /// How long every answer waits, as if the service were far away.
     distance: Duration,
     requests: AtomicU64,
@@ -38,9 +42,19 @@ impl Sink {
     /// # Errors
     /// Where no port can be had.
     pub fn far_away(distance: Duration) -> io::Result<Self> {
+        Self::with(Counts { distance, ..Counts::default() })
+    }
+    /// One that tells what came: bodies are in memory then, and whoever hears them takes time before the answer.
+    ///
+    /// # Errors
+    /// Where no port can be had.
+    pub fn heard_by(hears: impl Fn(&[u8]) + Send + Sync + 'static) -> io::Result<Self> {
+        Self::with(Counts { hears: Some(Box::new(hears)), ..Counts::default() })
+    }
+    fn with(counts: Counts) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let counts = Arc::new(Counts { distance, ..Counts::default() });
+        let counts = Arc::new(counts);
         let shared = Arc::clone(&counts);
         std::thread::Builder::new().name("sink".into()).spawn(move || {
             for socket in listener.incoming() {
@@ -111,12 +125,24 @@ fn serve(mut socket: TcpStream, counts: &Counts) -> io::Result<()> {
         let behind = filled - head_end;
         let of_this = missing.min(behind as u64) as usize;
         missing -= of_this as u64;
+        let mut body = Vec::new();
+        if counts.hears.is_some() {
+            body.extend_from_slice(buffer.get(head_end..head_end + of_this).unwrap_or_default());
+        }
         while missing > 0 {
             let most = missing.min(buffer.len() as u64) as usize;
             match socket.read(buffer.get_mut(..most).unwrap_or_default())? {
                 0 => return Ok(()),
-                read => missing -= read as u64,
+                read => {
+                    missing -= read as u64;
+                    if counts.hears.is_some() {
+                        body.extend_from_slice(buffer.get(..read).unwrap_or_default());
+                    }
+                }
             }
+        }
+        if let Some(hears) = &counts.hears {
+            hears(&body);
         }
         // What came behind this request's body is the beginning of the next one.
         if behind > of_this {

@@ -6,20 +6,25 @@
 //! and runs in this process. Objects are JSON lines with the date, the default.
 //!
 //! `scenario` runs one way through Wharf; `s3` and `logs` list them. `input` makes records, `post` sends them by HTTP, `service` stands for
-//! AWS, `limit` is the simplest program; `measure` and `table` are numbers and how they are shown.
+//! AWS, `limit` is the simplest program; `measure` and `table` are numbers and how they are shown. `neighbour` is about tenants side by side (`steady`
+//! is the load of the one that is looked at), `scale` about many of them.
 
 mod input;
 mod limit;
 mod logs;
 mod measure;
+mod neighbour;
 mod post;
 mod s3;
+mod scale;
 mod scenario;
 mod service;
+mod steady;
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -44,6 +49,18 @@ struct Arguments {
     /// right, and takes CPU from what is measured
     #[arg(long)]
     strict: bool,
+    /// A tenant with a steady load, alone and beside others that behave badly, in place of everything else
+    #[arg(long)]
+    neighbours: bool,
+    /// Seconds for which the steady load is measured beside each
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    seconds: u64,
+    /// Many outputs over many tenants, idle: memory, and time from start to ready, in place of everything else
+    #[arg(long, conflicts_with = "neighbours")]
+    scale: bool,
+    /// Tenants for --scale, each with five outputs
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    tenants: u32,
     /// Only scenarios whose names contain one of these (`tail`, `S3`, `gzip`, `Logs`, `4 streams`, `1 worker`, …)
     filters: Vec<String>,
 }
@@ -72,6 +89,14 @@ fn exit(done: anyhow::Result<()>) -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     std::fs::create_dir_all(&arguments.disk)?;
     let disk = arguments.disk.canonicalize()?;
+    if arguments.neighbours {
+        let window = Duration::from_secs(arguments.seconds.max(1));
+        let (wharf, filters) = (&*arguments.wharf, &*arguments.filters);
+        return neighbour::Bench { wharf, disk: &disk, window, filters }.run();
+    }
+    if arguments.scale {
+        return scale::run(&arguments.wharf, &disk, arguments.tenants);
+    }
     let mut inputs = Inputs::new(arguments.megabytes * 1_000_000)?;
     let lines = inputs.of(Shape::LINES)?;
     println!(

@@ -54,7 +54,7 @@ fn post_each(to: SocketAddr, bodies: &[&[u8]], records: Records) -> anyhow::Resu
     Ok(())
 }
 
-fn read_status(socket: &mut TcpStream) -> anyhow::Result<u16> {
+pub fn read_status(socket: &mut TcpStream) -> anyhow::Result<u16> {
     let mut answer = Vec::new();
     let mut piece = [0_u8; 1024];
     loop {

@@ -32,6 +32,7 @@ impl Caller {
             Ok(work) => Arc::clone(&work.aws),
             Err(refused) => return Ok(Err(CallError::Host(refused))),
         };
-        AbortOnDrop(tokio::spawn(request(connection))).ended().await
+        // What signs and sends computes too.
+        AbortOnDrop(tokio::spawn(crate::fair::current().paced(request(connection)))).ended().await
     }
 }

@@ -29,6 +29,7 @@ use super::bindings::http::{self, Error, Request, Response};
 use super::bindings::types::HostError;
 use super::body::Body;
 use super::{AbortOnDrop, Caller};
+use crate::fair;
 use crate::telemetry::HttpExchange;
 
 #[cfg(test)]
@@ -61,7 +62,8 @@ impl http::Host for Caller {
         };
         let (sent, to) = (outgoing.body.as_ref().map_or(0, bytes::Bytes::len), grant::origin(&outgoing.url));
         let began = Instant::now();
-        let answer = AbortOnDrop(tokio::spawn(async move { way.send(outgoing).await })).ended().await?;
+        let answer =
+            AbortOnDrop(tokio::spawn(fair::current().paced(async move { way.send(outgoing).await }))).ended().await?;
         let counted = answer::exchange(&answer, sent, began.elapsed());
         tracing::debug!(output = %self.services.output(), to, result = counted.result, took = ?counted.took, "an HTTP request");
         self.count(&counted);

@@ -223,7 +223,7 @@ impl Wharf {
             workers,
             queue: self.queue(output).clone(),
             retry,
-            destination: self.destinations.get(destination),
+            destination: self.destinations.get(None, destination),
             journal: self.journal.clone(),
             dead_letters: self.dead_letters.clone(),
             metrics: self.metrics.clone(),

@@ -23,7 +23,7 @@ impl Bench {
     async fn new() -> Self {
         let place = Place::new();
         let wharf = place.archive().await;
-        let destination = Destinations::default().get("there");
+        let destination = Destinations::default().get(None, "there");
         let health = Arc::new(PluginHealth::default());
         let schedule = Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone());
         Self { schedule, destination, health, now: Instant::now(), _rooms: (place, wharf) }

@@ -20,6 +20,7 @@ use super::handshake::{Accepted, Challenge, LONGEST_PING};
 use super::message::{self, Message};
 use super::msgpack::Framer;
 use crate::config::ForwardSecurity;
+use crate::fair;
 use crate::intake::Refused;
 use crate::source::lane::MAX_UNDER_WAY;
 use crate::source::room::Held;
@@ -248,7 +249,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
         let mut held = self.door.room.hold();
         held.add_anyway(length as u64);
         let door = Arc::clone(&self.door);
-        let read = tokio::task::spawn_blocking(move || {
+        let read = fair::job(move || {
             let read = read_large(&bytes, &door);
             drop(held);
             read

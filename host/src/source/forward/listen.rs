@@ -18,6 +18,7 @@ use super::connection;
 use super::door::Door;
 use super::fault::Fault;
 use crate::config::{ForwardConfig, TlsConfig};
+use crate::fair::Tenant;
 use crate::source::SourceError;
 use crate::source::places::Places;
 
@@ -65,7 +66,7 @@ impl Ears {
 
     /// Takes connections until the source stops, then waits until what they handed in is durable.
     pub(super) async fn serve(self, door: Arc<Door>, places: Places) {
-        let tasks = TaskTracker::new();
+        let (tasks, tenant) = (TaskTracker::new(), Tenant::of(&door.name));
         let over_tcp = async {
             let Some((listener, _)) = &self.tcp else { return };
             let mut said = false;
@@ -75,7 +76,7 @@ impl Ears {
                 // Answers are small and waited for.
                 drop(stream.set_nodelay(true));
                 let (door, tls) = (Arc::clone(&door), self.tls.clone());
-                tasks.spawn(async move {
+                tasks.spawn(tenant.paced(async move {
                     match tls {
                         None => connection::serve(stream, &door, &peer).await,
                         Some(tls) => {
@@ -85,7 +86,7 @@ impl Ears {
                         }
                     }
                     drop(place);
-                });
+                }));
             }
         };
         let over_unix = async {
@@ -95,10 +96,10 @@ impl Ears {
                 door.shutdown.run_until_cancelled(places.next(&ear.listener, &mut said)).await
             {
                 let door = Arc::clone(&door);
-                tasks.spawn(async move {
+                tasks.spawn(tenant.paced(async move {
                     connection::serve(stream, &door, &peer).await;
                     drop(place);
-                });
+                }));
             }
         };
         let heartbeats = async {

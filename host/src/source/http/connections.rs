@@ -24,6 +24,7 @@ use tracing::debug;
 
 use super::super::places::Places;
 use super::{Door, answer_to};
+use crate::fair::Tenant;
 
 /// How long a head that has begun may still take when the source stops.
 const LAST_HEADS: Duration = Duration::from_secs(1);
@@ -51,16 +52,17 @@ enum Phase {
 /// Takes connections until the source stops, then answers what is in hand.
 pub(super) async fn serve(listener: TcpListener, places: Places, door: Arc<Door>, limits: Limits) {
     let (tasks, shutdown) = (TaskTracker::new(), door.shutdown.clone());
+    let tenant = Tenant::of(&door.name);
     let mut said = false;
     while let Some((stream, _, place)) = shutdown.run_until_cancelled(places.next(&listener, &mut said)).await.flatten()
     {
         // Answers are small and waited for.
         drop(stream.set_nodelay(true));
         let door = Arc::clone(&door);
-        tasks.spawn(async move {
+        tasks.spawn(tenant.paced(async move {
             connection(stream, door, limits).await;
             drop(place);
-        });
+        }));
     }
     drop(listener);
     tasks.close();

@@ -34,6 +34,7 @@ use super::room::{Held, Room};
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};
 use crate::config::{HttpSourceConfig, SourceConfig};
+use crate::fair;
 use crate::intake::Refused;
 use crate::record::{Chunk, now_ns};
 
@@ -147,7 +148,7 @@ impl Door {
         if on_the_spot && encoding == Encoding::Identity {
             return read();
         }
-        tokio::task::spawn_blocking(read).await.map_err(|fault| Denied::Fault(fault.to_string()))?
+        fair::job(read).await.map_err(|fault| Denied::Fault(fault.to_string()))?
     }
 }
 

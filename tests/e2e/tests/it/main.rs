@@ -20,6 +20,7 @@ mod logs_order;
 mod logs_records;
 mod logs_rejected;
 mod logs_support;
+mod many_outputs;
 mod plugin_languages;
 mod plugin_projects;
 mod plugin_trial;
