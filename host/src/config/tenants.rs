@@ -65,6 +65,8 @@ fn one(mut section: Section<'_>, name: &str, aws: &Aws, components: Components<'
     let own = section.section("aws").map(|section| super::aws::read(section, aws));
     let aws = own.as_ref().unwrap_or(aws);
     let credentials = http::credentials(&mut section);
+    let limits = super::limits::of_tenant(&mut section, components.limits);
+    let components = Components { limits: &limits, ..components };
     all.sources.extend(sources::read(&mut section, Some(name)));
     all.outputs.extend(outputs::read(&mut section, Some(name), aws, &credentials, components));
     section.finish(ELSEWHERE);

@@ -105,7 +105,7 @@ async fn check_output(
     let Some(config) = check.config() else { return if faults.is_empty() { Ok(None) } else { Err(faults) } };
     let config: Arc<str> = config.to_string().into();
     let is_whole = is_whole && check.is_whole();
-    match plugin.start(context(output, &config, Services::detached(output.name.clone()))).await {
+    match plugin.start(context(output, &config, Services::detached_for(output))).await {
         Ok((worker, plan)) => {
             worker.close().await;
             if is_whole {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{
-    AwsConfig, BatchConfig, JournalConfig, LogConfig, PluginsConfig, QueueConfig, RetryConfig, SourceKind,
+    AwsConfig, BatchConfig, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig, RetryConfig, SourceKind,
 };
 use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
@@ -82,9 +82,7 @@ fn what_is_left_out_has_the_documented_default() {
         config.plugins,
         PluginsConfig {
             dirs: vec![],
-            max_memory_bytes: 67_108_864,
-            cpu_per_call: Duration::from_secs(10),
-            deliver_timeout: Duration::from_secs(900),
+            limits: Limits::default(),
         }
     );
     let SourceKind::Tail(tail) = &config.sources[0].kind else { panic!("a tail source") };
@@ -174,9 +172,9 @@ outputs:
     );
     assert_eq!(config.log, LogConfig { level: "info,wharf::journal=debug".into(), json: true });
     assert_eq!(config.admin.unwrap().listen, "[::1]:9600".parse().unwrap());
-    assert_eq!(config.plugins.max_memory_bytes, 134_217_728);
-    assert_eq!(config.plugins.cpu_per_call, Duration::from_secs(2));
-    assert_eq!(config.plugins.deliver_timeout, Duration::from_secs(3600));
+    assert_eq!(config.plugins.limits.of(Limit::Memory), 134_217_728);
+    assert_eq!(config.plugins.limits.duration(Limit::CpuPerCall), Duration::from_secs(2));
+    assert_eq!(config.plugins.limits.duration(Limit::DeliverTimeout), Duration::from_secs(3600));
     let output = &config.outputs[0];
     assert_eq!(output.plugin_source(), PluginSource::File("./plugins/own.wasm".into()));
     assert_eq!(output.matches, ["app", "web.*", "other"]);

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Destinations, Output, OutputHandle, OutputSetup, WorkerState};
 use crate::capability::Services;
 use crate::capability::aws::Connection;
-use crate::config::{AwsConfig, RetryConfig};
+use crate::config::{AwsConfig, Limit, RetryConfig};
 use crate::dead_letter::{DeadLetters, Filter, StoredLetter};
 use crate::journal::{self, Journal};
 use crate::plugin::tests::{component, options};
@@ -47,7 +47,8 @@ const NO_SECOND_CHANCE: RetryConfig = RetryConfig { max_age: Duration::ZERO, ..Q
 async fn plugin() -> Plugin {
     static LOADED: OnceCell<(PluginHost, Plugin)> = OnceCell::const_new();
     let load = async || {
-        let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_millis(300), workers: 64, ..options() });
+        let limits = options().with(Limit::CpuPerCall, 300);
+        let host = PluginHost::new(HostOptions { workers: 64, ..limits });
         let host = host.unwrap();
         let plugin = host.load(&PluginSource::File(component().to_owned())).await.unwrap();
         (host, plugin)

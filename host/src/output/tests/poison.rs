@@ -37,8 +37,8 @@ async fn a_batch_that_traps_two_fresh_stores_becomes_dead_letters_and_the_one_be
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_ends_two_fresh_stores_is_named_in_the_dead_letters() {
     for (tag, cause, why) in [
-        ("spin", "cpu_limit", "plugins.cpu_per_call"),
-        ("eat_memory", "out_of_memory", "plugins.max_memory"),
+        ("spin", "cpu_limit", "plugins.limits.cpu_per_call"),
+        ("eat_memory", "out_of_memory", "plugins.limits.max_memory"),
         ("reject_outside", "invalid_report", "rejects record 1, and the batch has 1"),
     ] {
         let place = Place::new();

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
 use crate::capability::Services;
 use crate::capability::aws::Connection;
-use crate::config::{AwsConfig, GrantsConfig, S3Grant};
+use crate::config::{AwsConfig, GrantsConfig, Limit, Limits, S3Grant};
 use crate::journal::{self, Journal};
 use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey, Partitioning, Portion};
 use crate::state::{BatchId, BatchRow, State};
@@ -42,13 +42,10 @@ pub(crate) fn component() -> &'static Path {
 
 /// Options with a cache that all tests share, so that the component is compiled once.
 pub(crate) fn options() -> HostOptions {
-    HostOptions {
-        cache_dir: Some(component().with_file_name("cache")),
-        max_memory_bytes: MEMORY,
-        cpu_per_call: Duration::from_millis(500),
-        deliver_timeout: Duration::from_secs(60),
-        workers: 4,
-    }
+    HostOptions::new(Some(component().with_file_name("cache")), Limits::default(), 4)
+        .with(Limit::Memory, MEMORY)
+        .with(Limit::CpuPerCall, 500)
+        .with(Limit::DeliverTimeout, 60_000)
 }
 
 /// An output's surroundings.

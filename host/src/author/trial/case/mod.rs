@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    AwsConfig, BatchConfig, Credential, Entry, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig,
+    AwsConfig, BatchConfig, Credential, Entry, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OnQuarantine, OutputConfig,
     Place, QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
     read_retry, read_yaml, text_of,
 };
@@ -252,6 +252,8 @@ fn output(
         batch,
         queue: QueueConfig::default(),
         retry,
+        on_quarantine: OnQuarantine::default(),
+        limits: crate::config::Limits::default(),
         aws: AwsConfig::default(),
         grants: GrantsConfig::default(),
         config,
