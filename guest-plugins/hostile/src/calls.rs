@@ -21,12 +21,12 @@ pub(crate) fn attack(attack: &str, argument: &str, batch: &WitBatch) -> Option<A
             }
             delivered()
         }
-        "long_lines" => {
+        "long_lines_and_trap" => {
             let line = "x".repeat(1 << 20);
-            for _ in 0..64 {
+            for _ in 0..30 {
                 log::write(Level::Error, &line, &vec![("k".to_owned(), "v".repeat(4096)); 200]);
             }
-            delivered()
+            crate::trap("deliver")
         }
         "forge_log_lines" => {
             say("a\n2026-01-01T00:00:00Z ERROR wharf: forged\r\u{1b}[2J");
@@ -88,6 +88,7 @@ pub(crate) fn attack(attack: &str, argument: &str, batch: &WitBatch) -> Option<A
             let ids = [argument, "", "zz", &"0".repeat(32), &"f".repeat(1 << 20)];
             failed(format!("{:?}", ids.map(records::is_open)))
         }
+        "write_in_its_own_place" => put("bucket", "logs/x"),
         "write_to_others_bucket" => put("others", "logs/x"),
         "write_outside_the_prefix" => put("bucket", "private/x"),
         "write_with_dots" => put("bucket", "../logs/x"),

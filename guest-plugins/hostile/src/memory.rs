@@ -14,7 +14,7 @@ pub(crate) fn attack(attack: &str) -> Option<Answer> {
                 eaten.push(black_box(vec![1u8; 1 << 20]));
             }
         }
-        "grow_at_once" => grow(4 << 30),
+        "grow_at_once" => grow(1 << 30),
         "grow_8_mib" => grow(8 << 20),
         // As one that grew while it could would go on.
         "grow_until_refused" => {

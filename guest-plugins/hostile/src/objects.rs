@@ -13,7 +13,6 @@ pub(crate) enum Hoarded {
     Body(Body),
     #[expect(dead_code, reason = "it is only kept")]
     Encoder(Encoder),
-    #[expect(dead_code, reason = "it is only dropped")]
     Bomb(TrapsWhenDropped),
 }
 

@@ -53,11 +53,8 @@ impl Services {
         let aws = Connection::for_settings(&settings.aws);
         let credentials = Credentials::new(config.credentials_of(settings).to_vec(), Arc::clone(&aws));
         let limits = Arc::new(settings.limits.clone());
-        let shares = std::iter::once(Arc::new(HttpShare::of_output(&limits, &settings.name)));
-        let tenant = TenantShare::of(&limits, &settings.name);
-        let shares = shares.chain(tenant.iter().map(|tenant| Arc::clone(&tenant.http))).collect();
-        let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http)
-            .within(shares, metrics.clone(), settings.name.clone());
+        let wire = Network::new(config.http.clone(), credentials);
+        let http = Self::way_out(wire, &config.http, &limits, &metrics, &settings.name);
         let work = Work { state, metrics, aws, http };
         let services = Self::with(settings.name.clone(), Some(work));
         services.limited_by(&limits);
@@ -83,6 +80,23 @@ impl Services {
         Self::over_wire(output, aws, wire, state, metrics)
     }
 
+    /// The same, with limits of its own and its tenant's.
+    #[cfg(test)]
+    pub(crate) fn over_within(
+        output: Arc<str>,
+        limits: Limits,
+        aws: Arc<Connection>,
+        wire: Arc<dyn Wire>,
+        state: State,
+        metrics: Metrics,
+    ) -> Arc<Self> {
+        let limits = Arc::new(limits);
+        let http = Self::way_out(wire, &HttpConfig::default(), &limits, &metrics, &output);
+        let services = Self::with(output, Some(Work { state, metrics, aws, http }));
+        services.limited_by(&limits);
+        services
+    }
+
     /// For an output at work whose HTTP requests leave by `wire`.
     pub(crate) fn over_wire(
         output: Arc<str>,
@@ -93,6 +107,18 @@ impl Services {
     ) -> Arc<Self> {
         let http = WayOut::new(wire, &HttpConfig::default());
         Self::with(output, Some(Work { state, metrics, aws, http }))
+    }
+
+    /// A way out within what the output and its tenant may have.
+    fn way_out(
+        wire: Arc<dyn Wire>,
+        settings: &HttpConfig,
+        limits: &Limits,
+        metrics: &Metrics,
+        output: &Arc<str>,
+    ) -> WayOut {
+        let own = Arc::new(HttpShare::of_output(limits, output));
+        WayOut::new(wire, settings).within(own, TenantShare::of(limits, output), metrics.clone(), Arc::clone(output))
     }
 
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {

@@ -156,7 +156,7 @@ pub(crate) struct TenantShare {
     /// Linear memory of all stores.
     pub(crate) memory: Budget,
     /// HTTP requests.
-    pub(crate) http: Arc<HttpShare>,
+    pub(crate) http: HttpShare,
     /// Bytes of all rows that they may hold.
     pub(crate) storage: u64,
 }
@@ -181,7 +181,7 @@ impl TenantShare {
         let place = |limit| limits.place(limit, output);
         let new = Arc::new(Self {
             memory: Budget::new(Limit::TenantMemory, place(Limit::TenantMemory), limits.of(Limit::TenantMemory)),
-            http: Arc::new(HttpShare::of_tenant(limits, output)),
+            http: HttpShare::of_tenant(limits, output),
             storage: limits.of(Limit::TenantStorage),
         });
         shares.insert(key, Arc::downgrade(&new));

@@ -33,11 +33,24 @@ pub(super) fn death(stopped: &Stopped, data: &Data) -> Death {
 pub(super) fn decided(cause: DeathCause, message: &str, data: &Data) -> Death {
     Death {
         cause,
-        message: cut(message, MESSAGE_BYTES).to_owned(),
+        message: lines(cut(message, MESSAGE_BYTES)),
         in_short: one_line(message, SHORT_BYTES),
         limit: None,
         last_log: data.caller.log.last_lines(),
     }
+}
+
+/// The lines of a text in which a guest's words stand (names of its functions, between the host's): none steers a terminal, and none can be taken
+/// for a line of the log, since all but the first are set in.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| one_line(line, MESSAGE_BYTES)).collect();
+    let set_in = |line: &String| if line.starts_with(' ') { line.clone() } else { format!("    {line}") };
+    let mut told = lines.first().cloned().unwrap_or_default();
+    for line in lines.iter().skip(1) {
+        told.push('\n');
+        told.push_str(&set_in(line));
+    }
+    told
 }
 
 struct Sorted {
@@ -51,8 +64,9 @@ impl Sorted {
         Self { cause, message, limit: None }
     }
 
-    fn limit(cause: DeathCause, reached: Reached, more: &str) -> Self {
-        Self { cause, message: format!("{reached}{more}"), limit: Some(reached) }
+    /// `what` happened, and what followed.
+    fn limit(cause: DeathCause, what: &str, reached: Reached, then: &str) -> Self {
+        Self { cause, message: format!("{what}: {reached}{then}"), limit: Some(reached) }
     }
 }
 
@@ -62,12 +76,9 @@ fn sort(stopped: &Stopped, data: &Data) -> Sorted {
         Stopped::Timeout(limit) => {
             let taken = millis(*limit);
             let reached = services.reached(Limit::DeliverTimeout, taken, 0);
-            return Sorted::limit(
-                DeathCause::Timeout,
-                // Setting up and saying good-bye have less.
-                Reached { limit: taken, ..reached },
-                ": the call took too long",
-            );
+            // Setting up and saying good-bye have less.
+            let reached = Reached { limit: taken, ..reached };
+            return Sorted::limit(DeathCause::Timeout, "the call took too long", reached, "");
         }
         Stopped::Panic(text) => {
             return Sorted::plain(DeathCause::Host, format!("the host failed in a call of the plugin: {text}"));
@@ -78,7 +89,7 @@ fn sort(stopped: &Stopped, data: &Data) -> Sorted {
         let reached = services.reached(Limit::CpuPerCall, millis(data.meter.ended()), 0);
         // With the batch's part.
         let reached = Reached { limit: millis(data.cpu_budget), ..reached };
-        return Sorted::limit(DeathCause::CpuLimit, reached, " of CPU time");
+        return Sorted::limit(DeathCause::CpuLimit, "the call took too much CPU time", reached, "");
     }
     if let Some(limit) = host_limit(error, data) {
         return limit;
@@ -89,7 +100,7 @@ fn sort(stopped: &Stopped, data: &Data) -> Sorted {
     }
     if let Some((_, reached)) = data.limiter.denied() {
         let then = format!("; then: {}", error.root_cause());
-        return Sorted::limit(DeathCause::OutOfMemory, reached.clone(), &then);
+        return Sorted::limit(DeathCause::OutOfMemory, "a growth was refused", reached.clone(), &then);
     }
     match error.downcast_ref::<I32Exit>() {
         Some(I32Exit(code)) => {
@@ -104,26 +115,27 @@ fn sort(stopped: &Stopped, data: &Data) -> Sorted {
 fn host_limit(error: &wasmtime::Error, data: &Data) -> Option<Sorted> {
     let services = &data.caller.services;
     let limits = services.limits();
-    let sorted = |reached: Reached, more: &str| Some(Sorted::limit(DeathCause::HostLimit, reached, more));
+    let sorted = |what: &str, reached, then: &str| Some(Sorted::limit(DeathCause::HostLimit, what, reached, then));
     if let Some(LimitReached(reached)) = error.downcast_ref::<LimitReached>() {
-        return sorted(reached.clone(), "");
+        return sorted("too much was asked for", reached.clone(), "");
     }
     if error.is::<ResourceTableError>() {
         // Of a resource that is full the guest is told, where there is a way to tell it.
         let most = limits.of(Limit::HostObjects);
-        return sorted(services.reached(Limit::HostObjects, most, 1), &format!(": {}", error.root_cause()));
+        let reached = services.reached(Limit::HostObjects, most, 1);
+        return sorted("no more host objects", reached, &format!("; {}", error.root_cause()));
     }
     // These two have no type of their own in wasmtime 48.
     for cause in error.chain() {
         let text = cause.to_string();
         if text.contains("handle limit exceeded") {
             let most = limits.of(Limit::Handles);
-            return sorted(services.reached(Limit::Handles, most, 1), "");
+            return sorted("no more handles", services.reached(Limit::Handles, most, 1), "");
         }
         if text.contains("fuel allocated for hostcalls") {
             let most = call_bytes(limits) as u64;
             let reached = Reached { limit: most, ..services.reached(Limit::CallBytes, 0, most + 1) };
-            return sorted(reached, " or more: the plugin handed that over in one call or one answer");
+            return sorted("the plugin handed over too much in one call or one answer", reached, " or more");
         }
     }
     None
@@ -178,7 +190,7 @@ mod tests {
         assert!(!data.limiter.memory_growing(0, 2 << 20, None).unwrap());
         let death = death(&Stopped::Error(Trap::UnreachableCodeReached.into()), &data);
         assert_eq!(death.cause, DeathCause::OutOfMemory);
-        let told = "outputs.o.limits.max_memory is 1048576 bytes, and 2097152 were wanted; then: wasm trap: wasm `unreachable` instruction executed";
+        let told = "a growth was refused: outputs.o.limits.max_memory is 1048576 bytes, and 2097152 were wanted; then: wasm trap: wasm `unreachable` instruction executed";
         assert_eq!(death.message, told);
         assert_eq!(death.limit.map(|limit| (limit.limit, limit.current, limit.requested)), Some((1 << 20, 0, 2 << 20)));
     }
@@ -197,6 +209,13 @@ mod tests {
         assert_eq!(death.last_log, ["error: about to fall"]);
     }
 
+    #[test]
+    fn a_name_of_a_guests_function_can_neither_begin_a_line_of_the_log_nor_steer_a_terminal() {
+        let told = lines("error while executing:\n    0: 0x1 - a!b\n2026-01-01 ERROR forged\u{1b}[2J\r\nx");
+        let expected = "error while executing:\n    0: 0x1 - a!b\n    2026-01-01 ERROR forged\\u{1b}[2J\n    x";
+        assert_eq!(told, expected);
+    }
+
     /// What a person reads where a limit ended a store: every text.
     #[test]
     fn a_limit_that_ends_a_store_is_told_by_its_key_and_its_numbers() {
@@ -205,25 +224,25 @@ mod tests {
         for (stopped, text) in [
             (
                 Stopped::Timeout(Duration::from_millis(300)),
-                "plugins.limits.deliver_timeout is 300 ms, and 300 were taken: the call took too long",
+                "the call took too long: plugins.limits.deliver_timeout is 300 ms, and 300 were taken",
             ),
             (
                 Stopped::Error(Trap::Interrupt.into()),
-                "plugins.limits.cpu_per_call is 0 ms, and 0 were taken of CPU time",
+                "the call took too much CPU time: plugins.limits.cpu_per_call is 0 ms, and 0 were taken",
             ),
             (
                 error("cannot allocate another handle: store handle limit exceeded"),
-                "plugins.limits.handles is 1024 handles, 1024 are in use, and 1 more were wanted",
+                "no more handles: plugins.limits.handles is 1024 handles, 1024 are in use, and 1 more were wanted",
             ),
             (
                 error("fuel allocated for hostcalls has been exhausted"),
-                "plugins.limits.call_bytes is 16777216 bytes, and 16777217 were wanted or more: \
-                 the plugin handed that over in one call or one answer",
+                "the plugin handed over too much in one call or one answer: \
+                 plugins.limits.call_bytes is 16777216 bytes, and 16777217 were wanted or more",
             ),
             (
                 Stopped::Error(ResourceTableError::Full.into()),
-                "plugins.limits.host_objects is 256 host objects, 256 are in use, and 1 more were wanted: \
-                 resource table has no free keys",
+                "no more host objects: plugins.limits.host_objects is 256 host objects, 256 are in use, and 1 more \
+                 were wanted; resource table has no free keys",
             ),
         ] {
             assert_eq!(told(stopped), text);

@@ -134,6 +134,30 @@ impl PluginHost {
     }
 }
 
+/// What all stores have of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InUse {
+    /// Stores with a component in them; 0 where there is no pool.
+    pub stores: u64,
+    /// Linear memories, tables and stacks of the pool.
+    pub places: [usize; 3],
+    /// Bytes of linear memory, as `plugins.limits.total_memory` counts them.
+    pub memory_bytes: u64,
+}
+
+impl PluginHost {
+    /// What all stores have of the host now.
+    #[must_use]
+    pub fn in_use(&self) -> InUse {
+        let pool = self.inner.engine.pooling_allocator_metrics();
+        InUse {
+            stores: pool.as_ref().map_or(0, |pool| pool.component_instances()),
+            places: pool.map_or([0; 3], |pool| [pool.memories(), pool.tables(), pool.stacks()]),
+            memory_bytes: self.inner.memory.used(),
+        }
+    }
+}
+
 impl Host {
     async fn make(
         host: &Arc<Self>,

@@ -32,7 +32,7 @@ mod worker;
 pub(crate) mod tests;
 
 pub use error::{LoadError, StartError};
-pub use load::{Plugin, PluginHost};
+pub use load::{InUse, Plugin, PluginHost};
 pub use model::{
     ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, GUEST_ERROR, HostOptions, Outcome, Pin,
     Plan, PluginSource, REFUSED, WorkerContext, failure_classes,

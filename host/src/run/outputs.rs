@@ -12,7 +12,7 @@ use crate::config::{
     check_plugin_config, fault_at_pin, fault_at_plugin, nearest,
 };
 use crate::journal::Recovery;
-use crate::output::{Destinations, Output, OutputSetup};
+use crate::output::{Destinations, Output, OutputSetup, Quarantines};
 use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
@@ -334,6 +334,7 @@ pub(super) async fn start(
     metrics: &Metrics,
 ) -> Result<Vec<Output>, String> {
     let mut destinations = Destinations::default();
+    let quarantines = Quarantines::default();
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
         let services = Services::new(output, config, rooms.state.clone(), metrics.clone()).await?;
@@ -344,6 +345,8 @@ pub(super) async fn start(
             workers: output.workers,
             queue: queue.clone(),
             retry: output.retry.clone(),
+            quarantines: quarantines.clone(),
+            on_quarantine: output.on_quarantine,
             destination: destinations.get(&destination_name(output, &checked.plan)),
             journal: rooms.journal.clone(),
             dead_letters: rooms.dead_letters.clone(),

@@ -32,7 +32,6 @@ use super::{AbortOnDrop, Caller};
 use crate::telemetry::HttpExchange;
 
 #[cfg(test)]
-#[cfg(test)]
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::credentials::Credentials;
 pub(crate) use self::network::{Network, check_settings};

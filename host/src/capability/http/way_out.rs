@@ -10,7 +10,7 @@ use super::wire::{Incoming, Outgoing, Wire};
 use crate::capability::Reached;
 use crate::capability::bindings::http::Error;
 use crate::capability::bindings::types::HostError;
-use crate::capability::share::HttpShare;
+use crate::capability::share::{HttpShare, TenantShare};
 use crate::config::{HttpConfig, Limit};
 use crate::telemetry::Metrics;
 
@@ -26,7 +26,8 @@ pub(crate) struct WayOut {
     most: usize,
     request_timeout: Duration,
     /// What bounds it beside that: the output's own, and its tenant's.
-    shares: Vec<Arc<HttpShare>>,
+    own: Option<Arc<HttpShare>>,
+    tenant: Option<Arc<TenantShare>>,
     counted: Option<(Metrics, Arc<str>)>,
 }
 
@@ -38,14 +39,25 @@ impl WayOut {
             places: Arc::new(Semaphore::new(settings.max_concurrent)),
             most: settings.max_concurrent,
             request_timeout: settings.request_timeout,
-            shares: vec![],
+            own: None,
+            tenant: None,
             counted: None,
         }
     }
 
     /// The same, within what the output and its tenant may have. Limits that are reached are counted.
-    pub(crate) fn within(self, shares: Vec<Arc<HttpShare>>, metrics: Metrics, output: Arc<str>) -> Self {
-        Self { shares, counted: Some((metrics, output)), ..self }
+    pub(crate) fn within(
+        self,
+        own: Arc<HttpShare>,
+        tenant: Option<Arc<TenantShare>>,
+        metrics: Metrics,
+        output: Arc<str>,
+    ) -> Self {
+        Self { own: Some(own), tenant, counted: Some((metrics, output)), ..self }
+    }
+
+    fn shares(&self) -> impl Iterator<Item = &HttpShare> {
+        self.own.as_deref().into_iter().chain(self.tenant.iter().map(|tenant| &tenant.http))
     }
 
     /// How long an exchange may take: as the guest wants it, as the operator allows it, and so that the guest's call can still end well.
@@ -72,7 +84,7 @@ impl WayOut {
             }
         };
         let mut places = vec![];
-        for share in &self.shares {
+        for share in self.shares() {
             match tokio::time::timeout_at(ends, share.places.acquire()).await {
                 Ok(place) => places.push(place.ok()),
                 Err(_) => return Err(self.refused(share.no_place(), limit)),
@@ -82,7 +94,7 @@ impl WayOut {
         drop((places, place));
         if let Ok(Ok(answer)) = &answer {
             let now = Instant::now();
-            self.shares.iter().for_each(|share| share.received.take(now, answer.body.len() as u64));
+            self.shares().for_each(|share| share.received.take(now, answer.body.len() as u64));
         }
         answer.unwrap_or_else(|_| Err(Error::Connection(format!("{to}: there was no whole answer within {limit:?}"))))
     }
@@ -91,7 +103,7 @@ impl WayOut {
     async fn in_turn(&self, bytes: u64, limit: Duration) -> Result<(), Error> {
         let now = Instant::now();
         let mut longest = Duration::ZERO;
-        for share in &self.shares {
+        for share in self.shares() {
             // What came in before is owed.
             for (rate, wanted) in [(&share.requests, 1), (&share.sent, bytes), (&share.received, 0)] {
                 let wait = rate.wait(now, wanted);
@@ -101,7 +113,7 @@ impl WayOut {
                 longest = longest.max(wait);
             }
         }
-        for share in &self.shares {
+        for share in self.shares() {
             share.requests.take(now, 1);
             share.sent.take(now, bytes);
         }
@@ -183,9 +195,9 @@ mod tests {
             .with(Limit::HttpConnections, own.1, Level::Output)
             .with(Limit::TenantHttpRequests, tenant.0, Level::Tenant)
             .with(Limit::TenantHttpConnections, tenant.1, Level::Tenant);
-        let of_tenant = crate::capability::share::TenantShare::of(&limits, "way-out-test/live").unwrap();
-        let shares = vec![Arc::new(HttpShare::of_output(&limits, "way-out-test/live")), Arc::clone(&of_tenant.http)];
-        WayOut::new(Arc::new(Never), &HttpConfig::default()).within(shares, Metrics::new(), "way-out-test/live".into())
+        let output: Arc<str> = "way-out-test/live".into();
+        let (own, tenant) = (HttpShare::of_output(&limits, &output), TenantShare::of(&limits, &output));
+        WayOut::new(Arc::new(Never), &HttpConfig::default()).within(Arc::new(own), tenant, Metrics::new(), output)
     }
 
     fn text(answer: Result<Incoming, Error>) -> String {
@@ -201,7 +213,7 @@ mod tests {
         let way = narrow((1, 9), (1000, 9));
         assert_eq!(text(way.send(request(moment)).await), "https://a.example: there was no whole answer within 5ms");
         // Taken ahead of time: the next hour's.
-        way.shares[0].requests.take(Instant::now(), 3600);
+        way.own.as_ref().unwrap().requests.take(Instant::now(), 3600);
         let refused = text(way.send(request(moment)).await);
         let key = "tenants.way-out-test.outputs.live.limits.http_requests";
         let expected = format!("{key} is 1 requests a second, and 1 were wanted: there was no room within 5ms");
