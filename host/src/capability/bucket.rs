@@ -108,8 +108,14 @@ mod tests {
         let start = Instant::now();
         let mut bucket = Bucket::default();
         written(&mut bucket, start, 507, 1);
-        assert_eq!(bucket.take(start + Duration::from_secs(1), 1, USUAL), Verdict::Write { suppressed: Suppressed { lines: 7, bytes: 7 } });
-        assert_eq!(bucket.take(start + Duration::from_secs(1), 1, USUAL), Verdict::Write { suppressed: Suppressed::default() });
+        assert_eq!(
+            bucket.take(start + Duration::from_secs(1), 1, USUAL),
+            Verdict::Write { suppressed: Suppressed { lines: 7, bytes: 7 } }
+        );
+        assert_eq!(
+            bucket.take(start + Duration::from_secs(1), 1, USUAL),
+            Verdict::Write { suppressed: Suppressed::default() }
+        );
     }
 
     #[test]

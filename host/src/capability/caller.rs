@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 
+use super::Reached;
 use super::Services;
 use super::bindings::types::HostError;
 use super::body::{BodyBudget, Charge};
 use super::log::GuestLog;
 use super::s3::Uploads;
 use super::services::Work;
-use super::Reached;
 use crate::config::Limit;
 
 /// Which export is running, and so what it may ask for.

@@ -292,7 +292,12 @@ fn own_bytes(bytes: usize) -> Result<(), HostError> {
     if bytes <= OWN_BODY_BYTES {
         return Ok(());
     }
-    let reached = Reached::fixed("what a plugin hands over of its own in one call", Unit::Bytes, OWN_BODY_BYTES as u64, bytes as u64);
+    let reached = Reached::fixed(
+        "what a plugin hands over of its own in one call",
+        Unit::Bytes,
+        OWN_BODY_BYTES as u64,
+        bytes as u64,
+    );
     Err(reached.refusal_with("send it in parts, or let the host encode the records"))
 }
 
@@ -300,7 +305,12 @@ fn own_bytes(bytes: usize) -> Result<(), HostError> {
 pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<Reached> {
     let listed = count.min(all.saturating_sub(first));
     let reached = |listed: u32| {
-        Reached::fixed("what one call of times, sizes or kinds lists", Unit::Count("records"), MAX_LISTED.into(), listed.into())
+        Reached::fixed(
+            "what one call of times, sizes or kinds lists",
+            Unit::Count("records"),
+            MAX_LISTED.into(),
+            listed.into(),
+        )
     };
     (listed > MAX_LISTED).then(|| reached(listed))
 }

@@ -145,7 +145,8 @@ impl HttpShare {
     /// The limit that is reached where there is no place.
     pub(crate) fn no_place(&self) -> (Limit, Reached) {
         let (limit, name, most) = &self.places_limit;
-        let reached = Reached { name: name.clone(), limit: *most, current: *most, requested: 1, unit: limit.about().unit };
+        let reached =
+            Reached { name: name.clone(), limit: *most, current: *most, requested: 1, unit: limit.about().unit };
         (*limit, reached)
     }
 }
@@ -220,7 +221,11 @@ mod tests {
         assert_eq!(rate.wait(start, 5), Duration::from_secs(1));
         let later = start + Duration::from_secs(100);
         assert_eq!(rate.wait(later, 10), Duration::ZERO);
-        assert_eq!(rate.wait(later, 1_000_000), Duration::ZERO, "more than a second's worth, once there is a second's worth");
+        assert_eq!(
+            rate.wait(later, 1_000_000),
+            Duration::ZERO,
+            "more than a second's worth, once there is a second's worth"
+        );
         rate.take(later, 20);
         assert_eq!(rate.wait(later, 1), Duration::from_millis(1100));
     }

@@ -49,7 +49,10 @@ pub enum Scope {
 
 /// A limit that an operator can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "docs/plugins/limits.md describes each by its key, and a test holds it against this list")]
+#[expect(
+    missing_docs,
+    reason = "docs/plugins/limits.md describes each by its key, and a test holds it against this list"
+)]
 pub enum Limit {
     ComponentSize,
     CompileTime,
@@ -163,9 +166,9 @@ impl Limit {
             Self::TenantHttpRequests => {
                 ("tenant_http_requests", Count("requests a second"), 10_000, 1, 1_000_000, Tenant)
             }
-            Self::HttpConnections => ("http_connections", Count("requests at a time"), 64, 1, 10_000, Output),
+            Self::HttpConnections => ("http_connections", Count("requests at a time"), 1024, 1, 10_000, Output),
             Self::TenantHttpConnections => {
-                ("tenant_http_connections", Count("requests at a time"), 256, 1, 10_000, Tenant)
+                ("tenant_http_connections", Count("requests at a time"), 1024, 1, 10_000, Tenant)
             }
             Self::HttpSent => ("http_sent", BytesPerSecond, 256 * MIB, KIB, 64 * GIB, Output),
             Self::TenantHttpSent => ("tenant_http_sent", BytesPerSecond, GIB, KIB, 64 * GIB, Tenant),

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::aws::{self, Aws};
 use super::fault::{Place, Sink, nearest};
 use super::hidden::Hidden;
+use super::limits::{self, Level, Limit, Limits};
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
-use super::limits::{self, Level, Limit, Limits};
 use super::{http, outputs, sources, tenants};
 
 pub(crate) const FOREVER: Duration = Duration::from_secs(3650 * 24 * 3600);
@@ -45,7 +45,8 @@ pub(crate) fn read(root: &Node, folder: &Path, sink: &Sink) -> Option<Config> {
     let mut sources = sources::read(&mut top, None);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
-    let components = outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden, limits: &plugins.limits };
+    let components =
+        outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden, limits: &plugins.limits };
     let mut outputs = outputs::read(&mut top, None, &aws, &credentials, components);
     let tenants = tenants::read(&mut top, &aws, components);
     sources.extend(tenants.sources);
@@ -134,10 +135,8 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
 fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
     let dirs = section.texts("dir").unwrap_or_default();
     let hidden = section.hidden("dir");
-    let plugins = PluginsConfig {
-        dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
-        limits: plugin_limits(&mut section),
-    };
+    let plugins =
+        PluginsConfig { dirs: dirs.iter().map(|dir| folder.join(dir)).collect(), limits: plugin_limits(&mut section) };
     section.finish(&[
         ("dirs", "did you mean \"dir\"? It may be a list"),
         ("path", "did you mean \"dir\"?"),

@@ -62,6 +62,8 @@ struct Inner {
 /// How the plugin does in one output.
 #[derive(Debug, Default)]
 struct Standing {
+    /// How often the output runs it: twice while new workers take over from old ones.
+    joined: u32,
     poison_in_a_row: u32,
     /// In quarantine in this output: when the next batch may be tried.
     next_probe: Option<Instant>,
@@ -95,8 +97,25 @@ impl Quarantines {
             plugins.insert(digest.to_owned(), Arc::downgrade(&new));
             new
         });
-        lock(&plugin.inner).outputs.entry(Arc::clone(&output)).or_default();
-        PluginHealth { output, plugin }
+        let health = PluginHealth { output, plugin };
+        {
+            // Somebody has changed something where an output joins again: what it was held for may be over.
+            let mut inner = lock(&health.plugin.inner);
+            inner.suspects.remove(&health.output);
+            let own = inner.own(&health.output);
+            own.forget();
+            own.joined += 1;
+        }
+        health
+    }
+}
+
+impl Standing {
+    /// Nothing speaks against the plugin any more.
+    fn forget(&mut self) {
+        self.poison_in_a_row = 0;
+        self.next_probe = None;
+        self.stores_lost_in_a_row = 0;
     }
 }
 
@@ -139,9 +158,10 @@ impl PluginHealth {
             let mut inner = lock(&self.plugin.inner);
             inner.suspects.clear();
             let everywhere = inner.next_probe.take().is_some();
-            let own = std::mem::take(inner.own(&self.output));
-            inner.own(&self.output).last_probe = own.last_probe;
-            own.next_probe.is_some() || everywhere
+            let own = inner.own(&self.output);
+            let here = own.next_probe.is_some();
+            own.forget();
+            here || everywhere
         };
         if ended {
             self.plugin.released.notify_waiters();
@@ -238,8 +258,12 @@ impl PluginHealth {
 impl Drop for PluginHealth {
     fn drop(&mut self) {
         let mut inner = lock(&self.plugin.inner);
-        inner.outputs.remove(&self.output);
-        inner.suspects.remove(&self.output);
+        let own = inner.own(&self.output);
+        own.joined = own.joined.saturating_sub(1);
+        if own.joined == 0 {
+            inner.outputs.remove(&self.output);
+            inner.suspects.remove(&self.output);
+        }
     }
 }
 
@@ -365,6 +389,19 @@ mod tests {
         assert_eq!(waits, [0, 50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         health.survived();
         assert_eq!(health.store_lost(), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_output_that_joins_again_begins_anew_and_stays_when_the_old_one_leaves() {
+        let (all, now) = (Quarantines::default(), Instant::now());
+        let old = all.join("digest", "o".into());
+        poison(&[&old, &old, &old], now);
+        assert!(old.quarantined());
+        let new = all.join("digest", "o".into());
+        assert!(!new.quarantined());
+        poison(&[&new, &new, &new], now);
+        drop(old);
+        assert!(new.quarantined());
     }
 
     #[test]

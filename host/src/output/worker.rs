@@ -11,8 +11,8 @@ use crate::record::{Portion, now_ns};
 
 use super::Shared;
 use super::decision::{self, Next, Tried};
-use super::ending::QUARANTINED;
 use super::destination::Permit;
+use super::ending::QUARANTINED;
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;

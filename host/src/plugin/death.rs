@@ -26,7 +26,7 @@ pub(super) fn death(stopped: &Stopped, data: &Data) -> Death {
         Stopped::Error(error) if message.contains('\n') => error.root_cause().to_string(),
         _ => message.clone(),
     };
-    Death { in_short: one_line(&in_short, SHORT_BYTES), limit, ..decided(cause, &message, data) }
+    Death { in_short: one_line(&in_short, SHORT_BYTES), limit: limit.map(Box::new), ..decided(cause, &message, data) }
 }
 
 /// A death that the host decides on after a call that gave an answer.
@@ -102,6 +102,11 @@ fn sort(stopped: &Stopped, data: &Data) -> Sorted {
         let then = format!("; then: {}", error.root_cause());
         return Sorted::limit(DeathCause::OutOfMemory, "a growth was refused", reached.clone(), &then);
     }
+    if error.downcast_ref::<Trap>() == Some(&Trap::StackOverflow) {
+        let most = services.limits().of(Limit::Stack);
+        let then = format!("; then: {}", error.root_cause());
+        return Sorted::limit(DeathCause::Trap, "the stack is used up", services.reached(Limit::Stack, most, 0), &then);
+    }
     match error.downcast_ref::<I32Exit>() {
         Some(I32Exit(code)) => {
             Sorted::plain(DeathCause::Trap, format!("the plugin ended itself with exit code {code}"))
@@ -119,11 +124,15 @@ fn host_limit(error: &wasmtime::Error, data: &Data) -> Option<Sorted> {
     if let Some(LimitReached(reached)) = error.downcast_ref::<LimitReached>() {
         return sorted("too much was asked for", reached.clone(), "");
     }
-    if error.is::<ResourceTableError>() {
-        // Of a resource that is full the guest is told, where there is a way to tell it.
-        let most = limits.of(Limit::HostObjects);
-        let reached = services.reached(Limit::HostObjects, most, 1);
-        return sorted("no more host objects", reached, &format!("; {}", error.root_cause()));
+    match error.downcast_ref::<ResourceTableError>() {
+        // Where there is a way to tell the guest of it, it is told instead.
+        Some(full @ ResourceTableError::Full) => {
+            let most = limits.of(Limit::HostObjects);
+            let reached = services.reached(Limit::HostObjects, most, 1);
+            return sorted("no more host objects", reached, &format!("; {full}"));
+        }
+        Some(_) => return Some(Sorted::plain(DeathCause::HostLimit, format!("{error:#}"))),
+        None => {}
     }
     // These two have no type of their own in wasmtime 48.
     for cause in error.chain() {
@@ -225,6 +234,11 @@ mod tests {
             (
                 Stopped::Timeout(Duration::from_millis(300)),
                 "the call took too long: plugins.limits.deliver_timeout is 300 ms, and 300 were taken",
+            ),
+            (
+                Stopped::Error(Trap::StackOverflow.into()),
+                "the stack is used up: plugins.limits.stack is 524288 bytes, and 524288 were taken; \
+                 then: wasm trap: call stack exhausted",
             ),
             (
                 Stopped::Error(Trap::Interrupt.into()),

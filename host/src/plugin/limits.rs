@@ -207,7 +207,10 @@ mod tests {
         assert!(limiter.table_growing(0, 15_000, None).unwrap());
         assert!(!limiter.table_growing(0, 5_001, None).unwrap());
         let key = "plugins.limits.table_elements";
-        assert_eq!(told(&limiter), format!("{key} is 20000 table elements, 15000 are in use, and 5001 more were wanted"));
+        assert_eq!(
+            told(&limiter),
+            format!("{key} is 20000 table elements, 15000 are in use, and 5001 more were wanted")
+        );
         assert!(limiter.table_growing(0, 5_000, None).unwrap());
     }
 

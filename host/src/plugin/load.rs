@@ -82,7 +82,9 @@ impl PluginHost {
         let total = options.limits.of(Limit::TotalMemory);
         let memory = Budget::new(Limit::TotalMemory, options.limits.place(Limit::TotalMemory, ""), total);
         let compiling = Arc::new(Semaphore::new(COMPILING));
-        Ok(Self { inner: Arc::new(Host { options, engine, linker, cache, memory, compiling, loaded: Mutex::default() }) })
+        Ok(Self {
+            inner: Arc::new(Host { options, engine, linker, cache, memory, compiling, loaded: Mutex::default() }),
+        })
     }
 
     /// Loads, compiles (or takes from the cache), checks and links a component, and asks it to describe itself.
@@ -103,8 +105,15 @@ impl PluginHost {
         let most = self.inner.options.limits.of(Limit::ComponentSize);
         if bytes.len() as u64 > most {
             let place = self.inner.options.limits.place(Limit::ComponentSize, "");
-            let reached = Reached { name: place, limit: most, current: 0, requested: bytes.len() as u64, unit: Unit::Bytes };
-            return Err(unusable_for(&name, Unfit::new(format!("it is too large: {reached}"), "build it without debug information (`wharf plugin build` does), or raise the limit")));
+            let reached =
+                Reached { name: place, limit: most, current: 0, requested: bytes.len() as u64, unit: Unit::Bytes };
+            return Err(unusable_for(
+                &name,
+                Unfit::new(
+                    format!("it is too large: {reached}"),
+                    "build it without debug information (`wharf plugin build` does), or raise the limit",
+                ),
+            ));
         }
         let digest: Digest = Sha256::digest(&bytes).into();
         if let Some(pin) = pin.filter(|pin| !pin.is(&digest)) {

@@ -261,7 +261,7 @@ pub struct Death {
     /// The same in one line, without frames: for what each record of a batch carries.
     pub in_short: String,
     /// The limit that was reached, where that is what ended it.
-    pub limit: Option<Reached>,
+    pub limit: Option<Box<Reached>>,
     /// The last lines that it logged.
     pub last_log: Vec<String>,
 }

@@ -12,7 +12,9 @@ use wasmtime::component::Resource;
 
 use super::call::{Stopped, attempt, begin};
 use super::store::Data;
-use super::{Death, DeathCause, Delivery, GUEST_ERROR, Outcome, Plan, REFUSED, StartError, WorkerContext, answer, death};
+use super::{
+    Death, DeathCause, Delivery, GUEST_ERROR, Outcome, Plan, REFUSED, StartError, WorkerContext, answer, death,
+};
 use crate::capability::batch::Batch;
 use crate::capability::bindings::{self, output};
 use crate::capability::{Phase, Usage};

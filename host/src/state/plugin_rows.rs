@@ -31,7 +31,9 @@ impl Inner {
             rows::check(key, value.as_deref())?;
             rows.insert(rows::key(output, key.as_bytes())?, value);
         }
-        self.change_within(quota, |_, _| Ok((rows.into_iter().map(|(key, value)| (Table::Kv, key, value)).collect(), ())))
+        self.change_within(quota, |_, _| {
+            Ok((rows.into_iter().map(|(key, value)| (Table::Kv, key, value)).collect(), ()))
+        })
     }
 
     pub(super) fn compare_and_set(

@@ -284,7 +284,11 @@ impl Metrics {
             "How often a component reached a limit, by its key in the configuration",
             inner.limits_reached.clone(),
         );
-        r.register("output_log_left_out_lines", "Lines of a component that are not in the log", inner.log_lines_left_out.clone());
+        r.register(
+            "output_log_left_out_lines",
+            "Lines of a component that are not in the log",
+            inner.log_lines_left_out.clone(),
+        );
         r.register("output_log_left_out_bytes", "Bytes of those lines", inner.log_bytes_left_out.clone());
         r.register("output_plugin", "1 for the component that an output runs", inner.plugin.clone());
         r.register(

@@ -9,8 +9,7 @@ use super::case::{Case, Form, OUTPUT, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
-    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, Limits, LogGroupGrant,
-    S3Grant,
+    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, Limits, LogGroupGrant, S3Grant,
 };
 use crate::plugin::{HostOptions, LoadError, PluginHost, PluginSource};
 use crate::record::now_ns;

@@ -224,8 +224,7 @@ impl Engines {
         if let Some((options, plugin)) = made.get(&limits) {
             return Ok((options.clone(), plugin.clone()));
         }
-        let mut options =
-            HostOptions::new(Some(self.cache.path().to_owned()), crate::config::Limits::default(), 16);
+        let mut options = HostOptions::new(Some(self.cache.path().to_owned()), crate::config::Limits::default(), 16);
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let said = [
             (Limit::Memory, limits.memory),

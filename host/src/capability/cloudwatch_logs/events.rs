@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::recent::Recent;
+use crate::capability::Reached;
 use crate::capability::batch::Batch;
 use crate::capability::bindings::types::HostError;
 use crate::capability::body::Charge;
-use crate::capability::Reached;
 use crate::capability::records::unreadable;
 use crate::config::Unit;
 use crate::journal::ReadError;

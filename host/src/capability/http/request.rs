@@ -8,8 +8,8 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
-use crate::capability::bindings::http::Request;
 use crate::capability::Reached;
+use crate::capability::bindings::http::Request;
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
 use crate::config::Unit;

@@ -234,7 +234,9 @@ mod tests {
         let key = "tenants.way-out-test.plugin_limits.tenant_http_connections";
         assert_eq!(
             text(refused),
-            format!("{key} is 1 requests at a time, 1 are in use, and 1 more were wanted: there was no room within 5ms")
+            format!(
+                "{key} is 1 requests at a time, 1 are in use, and 1 more were wanted: there was no room within 5ms"
+            )
         );
     }
 }

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{
-    AwsConfig, BatchConfig, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig, RetryConfig, SourceKind,
+    AwsConfig, BatchConfig, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig, RetryConfig,
+    SourceKind,
 };
 use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
@@ -78,13 +79,7 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!(config.aws, AwsConfig::default());
     assert_eq!(config.journal, JournalConfig { segment_bytes: 33_554_432, max_bytes: None, reserve_bytes: 67_108_864 });
     assert_eq!(config.log, LogConfig { level: "info".into(), json: false });
-    assert_eq!(
-        config.plugins,
-        PluginsConfig {
-            dirs: vec![],
-            limits: Limits::default(),
-        }
-    );
+    assert_eq!(config.plugins, PluginsConfig { dirs: vec![], limits: Limits::default() });
     let SourceKind::Tail(tail) = &config.sources[0].kind else { panic!("a tail source") };
     assert_eq!(tail.paths, ["/var/log/app.log"]);
     assert!(tail.exclude.is_empty() && tail.read_from_beginning);

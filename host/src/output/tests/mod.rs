@@ -132,7 +132,17 @@ impl Place {
         let (queues, _) = ledger.restore(&recovery, options.map(other).collect()).unwrap();
         journal.start(Box::new(move |group| ledger.committed(group)));
         let dead_letters = DeadLetters::open(data_dir);
-        Wharf { state, journal, queues, dead_letters, metrics, destinations: Destinations::default(), quarantines: Quarantines::default(), on_quarantine: OnQuarantine::Hold, running: vec![] }
+        Wharf {
+            state,
+            journal,
+            queues,
+            dead_letters,
+            metrics,
+            destinations: Destinations::default(),
+            quarantines: Quarantines::default(),
+            on_quarantine: OnQuarantine::Hold,
+            running: vec![],
+        }
     }
 
     /// One output, `archive`, where each chunk is a batch, and batches of a tag go in order.

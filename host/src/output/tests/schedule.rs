@@ -25,7 +25,8 @@ impl Bench {
         let wharf = place.archive().await;
         let destination = Destinations::default().get("there");
         let health = Arc::new(Quarantines::default().join("digest", "archive".into()));
-        let schedule = Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), OnQuarantine::Hold);
+        let schedule =
+            Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), OnQuarantine::Hold);
         Self { schedule, destination, health, now: Instant::now(), _rooms: (place, wharf) }
     }
 

@@ -130,7 +130,8 @@ fn core_with(wit: &Wit, bodies: &[(&str, &[u8])], what: &Handmade<'_>, data: Opt
     let memory = vec![[vec![0], number(1 + what.more_pages)].concat()];
     // One table of functions, with one element.
     let table = vec![vec![0x70, 0, 1]];
-    let data = data.map(|data| [vec![0], i32_const(DESCRIPTOR), vec![0x0b], number(data.len()), data.to_vec()].concat());
+    let data =
+        data.map(|data| [vec![0], i32_const(DESCRIPTOR), vec![0x0b], number(data.len()), data.to_vec()].concat());
     let sections = [(1, types), (2, imports), (3, functions), (4, table), (5, memory), (7, exports), (10, code)];
     for (id, items) in sections.into_iter().chain(data.map(|data| (11, vec![data]))) {
         let content = [number(items.len()), items.concat()].concat();

@@ -40,7 +40,9 @@ async fn stores_leave_memory_and_pool_where_they_began() {
     let times = asked.unwrap_or(1_000);
     recycle(times).await;
     let (pool_after, memory_after) = (host.in_use(), resident());
-    println!("{times} stores: resident {memory} bytes before, {memory_after} after; {pool:?} before, {pool_after:?} after");
+    println!(
+        "{times} stores: resident {memory} bytes before, {memory_after} after; {pool:?} before, {pool_after:?} after"
+    );
     assert_eq!(pool_after, pool);
     if asked.is_some() {
         assert!(memory_after < memory + (32 << 20), "{memory} {memory_after}");

@@ -100,7 +100,8 @@ async fn a_million_faults_are_told_as_a_few_or_not_at_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_outside_its_memory_is_refused_at_load() {
     let outside = i32_const(-8);
-    let told = load(&Handmade { code: &[("describe", &outside)], ..Handmade::default() }).await.unwrap_err().to_string();
+    let told =
+        load(&Handmade { code: &[("describe", &outside)], ..Handmade::default() }).await.unwrap_err().to_string();
     assert!(told.contains("it died while it described itself (trap)"), "{told}");
 }
 
@@ -115,6 +116,8 @@ async fn memory_that_it_does_not_have_is_no_place_for_arguments() {
     let outside = i32_const(-16);
     let plugin = load(&Handmade { code: &[("cabi_realloc", &outside)], ..Handmade::default() }).await.unwrap();
     let stage = Stage::new().await;
-    let Err(StartError::Died { death, .. }) = plugin.start(stage.hostile.context("{}")).await else { panic!("it lives") };
+    let Err(StartError::Died { death, .. }) = plugin.start(stage.hostile.context("{}")).await else {
+        panic!("it lives")
+    };
     assert_eq!(death.cause, DeathCause::Trap);
 }

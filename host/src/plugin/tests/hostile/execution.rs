@@ -131,7 +131,8 @@ async fn sleeping_in_a_host_call_runs_into_the_wall_clock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn spinning_in_describe_is_refused_at_load() {
     // loop br 0 end, unreachable
-    let told = refusal(load(&Handmade { code: &[("describe", &[3, 0x40, 0x0c, 0, 0x0b, 0])], ..Handmade::default() }).await);
+    let told =
+        refusal(load(&Handmade { code: &[("describe", &[3, 0x40, 0x0c, 0, 0x0b, 0])], ..Handmade::default() }).await);
     assert!(told.contains("it died while it described itself (cpu_limit)"), "{told}");
     assert!(told.contains("plugins.limits.cpu_per_call is 100 ms"), "{told}");
 }

@@ -31,7 +31,9 @@ async fn hoarding_bytes_in_the_host_is_refused() {
     let told = stage.told("hoard_bytes", GUEST_ERROR).await;
     let place = stage.place(Limit::HostBytes);
     assert!(
-        told.contains(&format!("after 2: HostError::Limit(\"{place} is 10485760 bytes, 8388608 are in use, and 4194304 more")),
+        told.contains(&format!(
+            "after 2: HostError::Limit(\"{place} is 10485760 bytes, 8388608 are in use, and 4194304 more"
+        )),
         "{told}"
     );
 }

@@ -146,7 +146,9 @@ async fn events_of_records_that_are_not_there_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn configure_may_ask_for_nothing() {
     let stage = Stage::new().await;
-    let Err(StartError::Config { faults, .. }) = stage.start(r#"{"configure":"ask"}"#).await else { panic!("accepted") };
+    let Err(StartError::Config { faults, .. }) = stage.start(r#"{"configure":"ask"}"#).await else {
+        panic!("accepted")
+    };
     assert_eq!(faults.len(), 4, "{faults:?}");
     assert_eq!(stage.hostile.state.stored_bytes(&stage.hostile.output), 0);
 }
