@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use tempfile::TempDir;
 use wharf::capability::Services;
-use wharf::config::Config;
+use wharf::config::{Config, Limits};
 use wharf::journal::{self, Journal, ReadError};
 use wharf::plugin::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
 use wharf::record::encode::{Chunks, Compression, Encoder, Format, Options, Selection};
@@ -121,14 +121,7 @@ impl Bench {
         let config = "sources: { in: { type: stdin } }\noutputs: { bench: { plugin: s3, match: \"*\" } }\n";
         let config = Config::parse(config, "bench.yaml".as_ref(), &|_| None).unwrap();
         let services = Services::new(&config.outputs[0], &config, state, Metrics::new()).await.unwrap();
-        let options = HostOptions {
-            cache_dir: None,
-            max_memory_bytes: 64 << 20,
-            cpu_per_call: Duration::from_secs(10),
-            deliver_timeout: Duration::from_secs(60),
-            workers: 4,
-        };
-        let host = PluginHost::new(options).unwrap();
+        let host = PluginHost::new(HostOptions::new(None, Limits::default(), 4)).unwrap();
         let plugin = host.load(&PluginSource::File(component(dir.path()))).await.unwrap();
         Self { plugin, journal, services, only, _dir: dir }
     }

@@ -1,7 +1,7 @@
 //! `log`: a guest's lines, in the host's log with the output's name.
 //!
-//! Allowed to everyone, always, but bounded: 100 lines and 64 KiB a second an output (after bursts of five seconds' worth), a line
-//! of at most 8 KiB, control characters written out. What is over is counted, and the count is logged. A guest's text is never a
+//! Allowed to everyone, always, but bounded: 100 lines and 64 KiB a second an output where nothing else is said (after bursts of five seconds'
+//! worth), a line of at most 8 KiB, control characters written out. What is over is counted, and the count is logged. A guest's text is never a
 //! format string, a metric's label, or part of another output's error.
 
 use std::collections::VecDeque;
@@ -12,9 +12,10 @@ use std::time::Instant;
 use tracing::level_filters::LevelFilter;
 
 use super::bindings::log::{self, Level};
-use super::bucket::Verdict;
+use super::bucket::{PerSecond, Suppressed, Verdict};
 use super::escape::one_line;
 use super::{Caller, Services};
+use crate::config::Limit;
 
 /// Longest line, bytes.
 const MAX_LINE: usize = 8 * 1024;
@@ -56,15 +57,28 @@ impl GuestLog {
         if level as u8 > most_detailed() as u8 {
             return;
         }
+        let services = &self.inner.services;
+        let limits = services.limits();
+        let most = PerSecond { lines: limits.of(Limit::LogLines), bytes: limits.of(Limit::LogBytes) };
+        let bytes = line.len() + fields.len();
         let verdict = {
-            let mut bucket = self.inner.services.log_bucket.lock().unwrap_or_else(PoisonError::into_inner);
-            bucket.take(Instant::now(), line.len() + fields.len())
+            let mut bucket = services.log_bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            bucket.take(Instant::now(), bytes, most)
         };
         match verdict {
-            Verdict::Suppress => {}
+            Verdict::Suppress => {
+                if let Some(work) = services.work() {
+                    work.metrics.log_left_out(services.output(), bytes as u64);
+                }
+            }
             Verdict::Write { suppressed } => {
-                if suppressed > 0 {
-                    let line = format!("{suppressed} lines before this one are left out: the output logs too much");
+                if suppressed.lines > 0 {
+                    let Suppressed { lines, bytes } = suppressed;
+                    let place = limits.place(Limit::LogLines, services.output());
+                    let line = format!(
+                        "{lines} lines of {bytes} bytes before this one are left out: the output may log {} lines and {} bytes a second ({place}, log_bytes)",
+                        most.lines, most.bytes
+                    );
                     self.emit(Level::Warn, &line, "");
                 }
                 self.emit(level, &line, &fields);

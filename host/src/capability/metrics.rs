@@ -1,22 +1,23 @@
 //! `metrics`: numbers of a guest in the host's `/metrics`, as `wharf_plugin_<name>` with the output's name.
 //!
 //! Allowed to every output at work, but bounded: names and label names match `[a-z][a-z0-9_]*`, at most 64 bytes; at most 8 labels
-//! with values of at most 128 bytes; at most 100 series an output. What is over is counted and dropped: a metric never changes how
+//! with values of at most 128 bytes; at most 100 series an output where nothing else is said. What is over is counted and dropped: a metric never changes how
 //! a delivery ends.
 
 use super::Caller;
 use super::bindings::metrics;
 use super::escape::one_line;
-use crate::telemetry::plugin_series::Change;
+use crate::config::Limit;
+use crate::telemetry::plugin_series::{Change, NotTaken};
 
-/// Series of an output.
-const MAX_SERIES: usize = 100;
 /// Longest name of a metric or a label, bytes.
 const NAME_BYTES: usize = 64;
 /// Most labels of a series.
 const MAX_LABELS: usize = 8;
 /// Longest value of a label, bytes.
 const LABEL_BYTES: usize = 128;
+/// Names that are the host's own behind `wharf_plugin_`.
+const RESERVED_NAMES: [&str; 1] = ["metric_changes_dropped"];
 /// Label names that are the host's or Prometheus's own. `worker` is none: a component knows its number, and says whether a series is of one
 /// worker or of the whole output.
 const RESERVED: [&str; 3] = ["output", "le", "quantile"];
@@ -55,7 +56,10 @@ impl Caller {
             *value = one_line(value, LABEL_BYTES);
         }
         // What is over the limit is counted there; the guest has no use for knowing.
-        let _ = series.change(output, name, &labels, change, MAX_SERIES);
+        let most = self.services.limits().size(Limit::MetricSeries);
+        if series.change(output, name, &labels, change, most) == Err(NotTaken::TooMany) {
+            self.services.count_reached(Limit::MetricSeries);
+        }
     }
 }
 
@@ -63,6 +67,7 @@ fn is_allowed(name: &str, labels: &[(String, String)]) -> bool {
     let mut names: Vec<&str> = labels.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     is_name(name)
+        && !RESERVED_NAMES.contains(&name)
         && labels.len() <= MAX_LABELS
         && names.iter().all(|name| is_name(name) && !RESERVED.contains(name))
         && names.is_sorted_by(|a, b| a < b)
@@ -103,6 +108,7 @@ mod tests {
         };
         assert!(is_allowed("m", &labels(&["a", "b"])));
         assert!(is_allowed("m", &labels(&["worker"])));
+        assert!(!is_allowed("metric_changes_dropped", &labels(&[])));
         assert!(!is_allowed("m", &labels(&["a", "a"])));
         assert!(!is_allowed("m", &labels(&["output"])));
         assert!(!is_allowed("m", &labels(&["le"])));

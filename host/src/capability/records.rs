@@ -11,7 +11,8 @@ use super::batch::{Batch, BatchChunks, BodiesError, Lines};
 use super::bindings::records::{self, Encoding, Selection, Window};
 use super::bindings::types::HostError;
 use super::body::Body;
-use super::{Caller, LimitReached, blocking, cut, encoding, on_disk};
+use super::{Caller, LimitReached, Reached, blocking, cut, encoding, on_disk};
+use crate::config::Unit;
 use crate::journal::ReadError;
 use crate::record::encode::{Compression, EncodeError, Encoder};
 use crate::state::BatchId;
@@ -113,9 +114,10 @@ impl records::HostBatch for Caller {
         };
         Ok(bodies.map_err(|error| match error {
             BodiesError::Journal(error) => unreadable(&error),
-            BodiesError::TooMuch { bytes, most } => HostError::Limit(format!(
-                "{count} records from {first} are {bytes} bytes or more, and a read gives at most {most}: take a smaller window"
-            )),
+            BodiesError::TooMuch { bytes, most } => {
+                let reached = Reached::fixed("what one read gives", Unit::Bytes, most, bytes);
+                reached.refusal_with(&format!("take a smaller window than {count} records"))
+            }
         }))
     }
 
@@ -166,7 +168,7 @@ impl records::HostEncoder for Caller {
                 PIECE_BYTES.end()
             ))));
         };
-        let charge = match self.bodies.reserve(max_bytes) {
+        let charge = match self.reserve(max_bytes) {
             Ok(charge) => charge,
             Err(error) => return Ok(Err(error)),
         };
@@ -204,7 +206,7 @@ impl records::HostEncoder for Caller {
 
 impl records::HostBody for Caller {
     async fn from_bytes(&mut self, bytes: Vec<u8>) -> wasmtime::Result<Result<Resource<Body>, HostError>> {
-        let charge = own_bytes(bytes.len()).and_then(|()| self.bodies.reserve(bytes.len() as u64));
+        let charge = own_bytes(bytes.len()).and_then(|()| self.reserve(bytes.len() as u64));
         Ok(charge.and_then(|charge| self.hand_out(Body::new(bytes.into(), charge))))
     }
 
@@ -240,7 +242,7 @@ impl records::HostBody for Caller {
         }
         let bytes = self.table.get(&body)?.bytes.clone();
         let parts = [Bytes::from(before), bytes, Bytes::from(after)];
-        let charge = match self.bodies.reserve(parts.iter().map(|part| part.len() as u64).sum()) {
+        let charge = match self.reserve(parts.iter().map(|part| part.len() as u64).sum()) {
             Ok(charge) => charge,
             Err(error) => return Ok(Err(error)),
         };
@@ -258,7 +260,7 @@ impl records::HostBody for Caller {
         let compression = Compression::parse(cut(&compression, 64), level).map_err(HostError::Invalid);
         // What cannot be compressed gets longer, by far less than this.
         let most = bytes.len() as u64 + bytes.len() as u64 / 64 + 4096;
-        let (compression, charge) = match compression.and_then(|it| Ok((it, self.bodies.reserve(most)?))) {
+        let (compression, charge) = match compression.and_then(|it| Ok((it, self.reserve(most)?))) {
             Ok(set_up) => set_up,
             Err(error) => return Ok(Err(error)),
         };
@@ -290,17 +292,27 @@ fn own_bytes(bytes: usize) -> Result<(), HostError> {
     if bytes <= OWN_BODY_BYTES {
         return Ok(());
     }
-    Err(HostError::Limit(format!(
-        "a plugin hands over at most {OWN_BODY_BYTES} bytes of its own in one call, and these are {bytes}: send them in parts, or let the host encode the records"
-    )))
+    let reached = Reached::fixed(
+        "what a plugin hands over of its own in one call",
+        Unit::Bytes,
+        OWN_BODY_BYTES as u64,
+        bytes as u64,
+    );
+    Err(reached.refusal_with("send it in parts, or let the host encode the records"))
 }
 
 /// Says so, where `count` of `all` from `first` are more than one call may list.
-pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<String> {
+pub(super) fn too_many_listed(first: u32, count: u32, all: u32) -> Option<Reached> {
     let listed = count.min(all.saturating_sub(first));
-    (listed > MAX_LISTED).then(|| {
-        format!("{listed} records were asked for in one call of times, sizes or kinds; {MAX_LISTED} is the limit")
-    })
+    let reached = |listed: u32| {
+        Reached::fixed(
+            "what one call of times, sizes or kinds lists",
+            Unit::Count("records"),
+            MAX_LISTED.into(),
+            listed.into(),
+        )
+    };
+    (listed > MAX_LISTED).then(|| reached(listed))
 }
 
 /// The host tries the batch again without a chunk that is gone for good, so this is worth another attempt.

@@ -8,8 +8,9 @@ use wasmtime::component::Resource;
 use super::batch::Batch;
 use super::bindings::sequence;
 use super::bindings::types::HostError;
-use super::storage::{KEY_BYTES, refused};
-use super::{Caller, on_disk};
+use super::storage::KEY_BYTES;
+use super::{Caller, Reached, on_disk};
+use crate::config::Unit;
 use crate::state::{BatchId, Flushed, State, StateError};
 
 impl sequence::Host for Caller {
@@ -19,8 +20,11 @@ impl sequence::Host for Caller {
         to: Resource<Batch>,
         start: u64,
     ) -> wasmtime::Result<Result<u64, HostError>> {
-        self.number("assign", name, to, move |state, output, name, batch| state.assign(output, name, batch, start))
-            .await
+        let quota = self.quota().quota();
+        self.number("assign", name, to, move |state, output, name, batch| {
+            state.within(quota).assign(output, name, batch, start)
+        })
+        .await
     }
 
     async fn reassign(
@@ -44,10 +48,8 @@ impl Caller {
     ) -> wasmtime::Result<Result<u64, HostError>> {
         let batch = self.table.get(&batch)?.id();
         if name.len() > KEY_BYTES {
-            let length = name.len();
-            return Ok(Err(HostError::Limit(format!(
-                "a counter's name has {length} bytes, and may have at most {KEY_BYTES}"
-            ))));
+            let reached = Reached::fixed("a counter's name", Unit::Bytes, KEY_BYTES as u64, name.len() as u64);
+            return Ok(Err(reached.refusal()));
         }
         let state = match self.work() {
             Ok(work) => work.state.clone(),
@@ -56,7 +58,7 @@ impl Caller {
         let output = self.services.output().clone();
         let counter = name.clone();
         let number = on_disk(&output.clone(), move || ask(&state, &output, &name, batch)).await?;
-        let number = number.map(Flushed::get).map_err(refused);
+        let number = number.map(Flushed::get).map_err(|error| self.quota().refused(error));
         if let (Some(watch), Ok(number)) = (self.services.watch(), &number) {
             watch.numbered(function, &counter, *number);
         }

@@ -6,9 +6,10 @@ use super::aws::{Connection, check_environment};
 use super::bindings::types::HostError;
 use super::bucket::Bucket;
 use super::http::{Credentials, Network, WayOut, Wire, check_settings};
+use super::share::{HttpShare, TenantShare};
 use super::watch::Watch;
-use super::{cloudwatch_logs, s3};
-use crate::config::{Config, GrantsConfig, HttpConfig, OutputConfig};
+use super::{Reached, cloudwatch_logs, s3};
+use crate::config::{Config, GrantsConfig, HttpConfig, Limit, Limits, OutputConfig};
 use crate::state::State;
 use crate::telemetry::Metrics;
 
@@ -19,6 +20,9 @@ pub struct Services {
     work: Option<Work>,
     watch: OnceLock<Arc<dyn Watch>>,
     grants: RwLock<Arc<GrantsConfig>>,
+    /// Said by the output, or else by the plugin host that makes its first store.
+    limits: OnceLock<Arc<Limits>>,
+    tenant: OnceLock<Option<Arc<TenantShare>>>,
     /// One bucket an output and not a store: a component that dies and comes back does not get a full bucket each time.
     pub(super) log_bucket: Mutex<Bucket>,
 }
@@ -48,9 +52,20 @@ impl Services {
         check_settings(&config.http)?;
         let aws = Connection::for_settings(&settings.aws);
         let credentials = Credentials::new(config.credentials_of(settings).to_vec(), Arc::clone(&aws));
-        let http = WayOut::new(Network::new(config.http.clone(), credentials), &config.http);
+        let limits = Arc::new(settings.limits.clone());
+        let wire = Network::new(config.http.clone(), credentials);
+        let http = Self::way_out(wire, &config.http, &limits, &metrics, &settings.name);
         let work = Work { state, metrics, aws, http };
-        Ok(Self::with(settings.name.clone(), Some(work)))
+        let services = Self::with(settings.name.clone(), Some(work));
+        services.limited_by(&limits);
+        Ok(services)
+    }
+
+    /// For `configure` alone, with the limits that the output has.
+    pub fn detached_for(settings: &OutputConfig) -> Arc<Self> {
+        let services = Self::detached(settings.name.clone());
+        services.limited_by(&Arc::new(settings.limits.clone()));
+        services
     }
 
     /// For `configure` alone: every call but `log` and `clock` is refused. `wharf validate` needs no disk and no network.
@@ -65,6 +80,23 @@ impl Services {
         Self::over_wire(output, aws, wire, state, metrics)
     }
 
+    /// The same, with limits of its own and its tenant's.
+    #[cfg(test)]
+    pub(crate) fn over_within(
+        output: Arc<str>,
+        limits: Limits,
+        aws: Arc<Connection>,
+        wire: Arc<dyn Wire>,
+        state: State,
+        metrics: Metrics,
+    ) -> Arc<Self> {
+        let limits = Arc::new(limits);
+        let http = Self::way_out(wire, &HttpConfig::default(), &limits, &metrics, &output);
+        let services = Self::with(output, Some(Work { state, metrics, aws, http }));
+        services.limited_by(&limits);
+        services
+    }
+
     /// For an output at work whose HTTP requests leave by `wire`.
     pub(crate) fn over_wire(
         output: Arc<str>,
@@ -77,14 +109,63 @@ impl Services {
         Self::with(output, Some(Work { state, metrics, aws, http }))
     }
 
+    /// A way out within what the output and its tenant may have.
+    fn way_out(
+        wire: Arc<dyn Wire>,
+        settings: &HttpConfig,
+        limits: &Limits,
+        metrics: &Metrics,
+        output: &Arc<str>,
+    ) -> WayOut {
+        let own = Arc::new(HttpShare::of_output(limits, output));
+        WayOut::new(wire, settings).within(own, TenantShare::of(limits, output), metrics.clone(), Arc::clone(output))
+    }
+
     fn with(output: Arc<str>, work: Option<Work>) -> Arc<Self> {
         Arc::new(Self {
             output,
             work,
             watch: OnceLock::new(),
             grants: RwLock::default(),
-            log_bucket: Mutex::new(Bucket::full(std::time::Instant::now())),
+            limits: OnceLock::new(),
+            tenant: OnceLock::new(),
+            log_bucket: Mutex::default(),
         })
+    }
+
+    /// What the output's plugin may take, unless that was said before.
+    pub(crate) fn limited_by(&self, limits: &Arc<Limits>) {
+        self.limits.get_or_init(|| Arc::clone(limits));
+    }
+
+    /// What the output's plugin may take.
+    pub(crate) fn limits(&self) -> &Arc<Limits> {
+        self.limits.get_or_init(Arc::default)
+    }
+
+    /// What it has together with the other outputs of its tenant; none of the operator's own.
+    pub(crate) fn tenant(&self) -> Option<&Arc<TenantShare>> {
+        self.tenant.get_or_init(|| TenantShare::of(self.limits(), &self.output)).as_ref()
+    }
+
+    /// A limit of the output was reached: how it is told. It is counted.
+    pub(crate) fn reached(&self, limit: Limit, current: u64, requested: u64) -> Reached {
+        self.count_reached(limit);
+        let limits = self.limits();
+        Reached {
+            name: limits.place(limit, &self.output),
+            limit: limits.of(limit),
+            current,
+            requested,
+            unit: limit.about().unit,
+        }
+    }
+
+    /// Counts a limit that was reached.
+    pub(crate) fn count_reached(&self, limit: Limit) {
+        if let Some(work) = &self.work {
+            work.metrics.limit_reached(&self.output, limit.key());
+        }
     }
 
     /// From now on somebody looks on. Only the first one does.

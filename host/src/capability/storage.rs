@@ -1,15 +1,19 @@
 //! `storage`: small durable state of an output.
 //!
 //! An output has a namespace of its own, so there is nothing to grant. Keys have 1 to 512 bytes, values at most 1,024; a transaction
-//! has at most 256 changes; an output's rows hold at most 16 MiB. Every change is on the disk when the call returns.
+//! has at most 256 changes; what an output's rows hold (16 MiB where nothing is said), and those of a tenant, is bounded in the transaction. Every
+//! change is on the disk when the call returns.
+
+use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
 use super::batch::Batch;
 use super::bindings::storage;
 use super::bindings::types::HostError;
-use super::{Caller, on_disk};
-use crate::state::{BatchId, Change, Flushed, State, StateError};
+use super::{Caller, Reached, Services, on_disk};
+use crate::config::{Limit, Unit};
+use crate::state::{BatchId, Change, Flushed, Quota, State, StateError};
 
 /// Longest key, bytes.
 pub(super) const KEY_BYTES: usize = 512;
@@ -19,8 +23,6 @@ const VALUE_BYTES: usize = 1024;
 const MAX_CHANGES: usize = 256;
 /// Most rows of a list.
 const MAX_LISTED: u32 = 1000;
-/// What an output's rows may hold, bytes of keys and values.
-const QUOTA: u64 = 16 << 20;
 
 type Rows = Vec<(String, Vec<u8>)>;
 
@@ -31,11 +33,14 @@ impl storage::Host for Caller {
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), HostError>> {
         let checked = check_key(&key).and_then(|()| check_value(&value));
-        self.with_state(checked, move |state, output| apply(state, output, &[Change::Set(key, value)])).await
+        let apply = self.apply(vec![Change::Set(key, value)]);
+        self.with_state(checked, apply).await
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<(), HostError>> {
-        self.with_state(check_key(&key), move |state, output| apply(state, output, &[Change::Delete(key)])).await
+        let checked = check_key(&key);
+        let apply = self.apply(vec![Change::Delete(key)]);
+        self.with_state(checked, apply).await
     }
 
     async fn compare_and_set(
@@ -45,9 +50,11 @@ impl storage::Host for Caller {
         new: Option<Vec<u8>>,
     ) -> wasmtime::Result<Result<bool, HostError>> {
         let checked = check_key(&key).and_then(|()| new.as_deref().map_or(Ok(()), check_value));
+        let quota = self.quota();
         self.with_state(checked, move |state, output| {
-            check_quota(state, output, new.as_ref().map_or(0, |new| key.len() + new.len()))?;
-            state.compare_and_set(output, &key, expected.as_deref(), new.as_deref()).map(Flushed::get).map_err(refused)
+            let state = state.within(quota.quota());
+            let set = state.compare_and_set(output, &key, expected.as_deref(), new.as_deref());
+            set.map(Flushed::get).map_err(|error| quota.refused(error))
         })
         .await
     }
@@ -67,17 +74,12 @@ impl storage::Host for Caller {
 
     async fn transact(&mut self, changes: Vec<storage::Change>) -> wasmtime::Result<Result<(), HostError>> {
         let checked = check_changes(&changes);
-        self.with_state(checked, move |state, output| {
-            let changes: Vec<Change> = changes
-                .into_iter()
-                .map(|change| match change {
-                    storage::Change::Set((key, value)) => Change::Set(key, value),
-                    storage::Change::Delete(key) => Change::Delete(key),
-                })
-                .collect();
-            apply(state, output, &changes)
-        })
-        .await
+        let changes = changes.into_iter().map(|change| match change {
+            storage::Change::Set((key, value)) => Change::Set(key, value),
+            storage::Change::Delete(key) => Change::Delete(key),
+        });
+        let apply = self.apply(changes.collect());
+        self.with_state(checked, apply).await
     }
 
     async fn progress_get(
@@ -98,8 +100,10 @@ impl storage::Host for Caller {
     ) -> wasmtime::Result<Result<(), HostError>> {
         let batch = self.batch_id(&of)?;
         let checked = check_key(&key).and_then(|()| check_value(&value));
+        let quota = self.quota();
         self.with_state(checked, move |state, output| {
-            state.progress_put(output, batch, &key, Some(&value)).map(Flushed::get).map_err(refused)
+            let put = state.within(quota.quota()).progress_put(output, batch, &key, Some(&value));
+            put.map(Flushed::get).map_err(|error| quota.refused(error))
         })
         .await
     }
@@ -140,6 +144,23 @@ impl Caller {
         on_disk(&output.clone(), move || ask(&state, &output)).await
     }
 
+    /// Applies changes within the output's quota.
+    fn apply(
+        &self,
+        changes: Vec<Change>,
+    ) -> impl FnOnce(&State, &str) -> Result<(), HostError> + Send + use<> + 'static {
+        let quota = self.quota();
+        move |state, output| {
+            let applied = state.within(quota.quota()).apply(output, &changes);
+            applied.map(Flushed::get).map_err(|error| quota.refused(error))
+        }
+    }
+
+    /// What the output's rows may hold.
+    pub(super) fn quota(&self) -> OutputQuota {
+        OutputQuota(Arc::clone(&self.services))
+    }
+
     fn batch_id(&self, batch: &Resource<Batch>) -> wasmtime::Result<BatchId> {
         Ok(self.table.get(batch)?.id())
     }
@@ -153,35 +174,26 @@ pub(super) fn refused(error: StateError) -> HostError {
     }
 }
 
-fn apply(state: &State, output: &str, changes: &[Change]) -> Result<(), HostError> {
-    let added = changes.iter().map(|change| match change {
-        Change::Set(key, value) => key.len() + value.len(),
-        Change::Delete(_) => 0,
-    });
-    check_quota(state, output, added.sum())?;
-    state.apply(output, changes).map(Flushed::get).map_err(refused)
-}
+/// What an output's rows may hold, and how it is told that they may not hold more.
+pub(super) struct OutputQuota(Arc<Services>);
 
-/// Replacing a row counts as adding it: an output close to its quota is told a little early.
-fn check_quota(state: &State, output: &str, added: usize) -> Result<(), HostError> {
-    if added == 0 {
-        return Ok(());
+impl OutputQuota {
+    pub(super) fn quota(&self) -> Quota {
+        let tenant = self.0.tenant().map_or(u64::MAX, |tenant| tenant.storage);
+        Quota { output: self.0.limits().of(Limit::Storage), tenant }
     }
-    let held = state.stored_bytes(output);
-    if held.saturating_add(added as u64) > QUOTA {
-        return Err(HostError::Limit(format!(
-            "the output's rows hold {held} bytes, and {added} more would pass the limit of {QUOTA}"
-        )));
+
+    pub(super) fn refused(&self, error: StateError) -> HostError {
+        let StateError::OverQuota { of_tenant, current, requested, .. } = error else { return refused(error) };
+        let limit = if of_tenant { Limit::TenantStorage } else { Limit::Storage };
+        self.0.reached(limit, current, requested).refusal()
     }
-    Ok(())
 }
 
 fn check_changes(changes: &[storage::Change]) -> Result<(), HostError> {
     if changes.len() > MAX_CHANGES {
-        return Err(HostError::Limit(format!(
-            "the transaction has {} changes, and may have at most {MAX_CHANGES}",
-            changes.len()
-        )));
+        let changes = changes.len() as u64;
+        return Err(Reached::fixed("a transaction", Unit::Count("changes"), MAX_CHANGES as u64, changes).refusal());
     }
     changes.iter().try_for_each(|change| match change {
         storage::Change::Set((key, value)) => check_key(key).and_then(|()| check_value(value)),
@@ -198,14 +210,14 @@ fn check_key(key: &str) -> Result<(), HostError> {
 
 fn check_prefix(key: &str) -> Result<(), HostError> {
     if key.len() > KEY_BYTES {
-        return Err(HostError::Limit(format!("a key has {} bytes, and may have at most {KEY_BYTES}", key.len())));
+        return Err(Reached::fixed("a key", Unit::Bytes, KEY_BYTES as u64, key.len() as u64).refusal());
     }
     Ok(())
 }
 
 fn check_value(value: &[u8]) -> Result<(), HostError> {
     if value.len() > VALUE_BYTES {
-        return Err(HostError::Limit(format!("a value has {} bytes, and may have at most {VALUE_BYTES}", value.len())));
+        return Err(Reached::fixed("a value", Unit::Bytes, VALUE_BYTES as u64, value.len() as u64).refusal());
     }
     Ok(())
 }

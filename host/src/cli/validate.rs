@@ -57,13 +57,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// A host that leaves nothing behind.
 fn host(config: &Config) -> Result<PluginHost, Ended> {
-    Ok(PluginHost::new(HostOptions {
-        cache_dir: None,
-        max_memory_bytes: config.plugins.max_memory_bytes,
-        cpu_per_call: config.plugins.cpu_per_call,
-        deliver_timeout: config.plugins.deliver_timeout,
-        workers: 1,
-    })?)
+    Ok(PluginHost::new(HostOptions::of(config, None, 1))?)
 }
 
 fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {

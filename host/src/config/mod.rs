@@ -7,7 +7,8 @@
 //! A file with faults is a [`Draft`]: its outputs are checked as far as they could be read.
 //!
 //! The way of a file: [`yaml`] makes a tree of [`node`]s with places, [`reader`] reads keys of it by type and collects faults,
-//! [`top`], [`sources`], [`outputs`], [`tenants`], [`aws`] and [`http`] say which keys there are. [`confines`] says what the file of one tenant may read.
+//! [`top`], [`sources`], [`outputs`], [`tenants`], [`limits`], [`aws`] and [`http`] say which keys there are. [`confines`] says what the file of one
+//! tenant may read.
 
 mod aws;
 mod confines;
@@ -19,6 +20,7 @@ mod hidden;
 mod http;
 mod http_destination;
 mod json;
+mod limits;
 mod load;
 mod model;
 mod node;
@@ -44,6 +46,7 @@ pub(crate) use fault::{Sink, nearest};
 pub(crate) use http::{credentials as read_credentials, where_defined as where_credentials_are_defined};
 pub use http_destination::HttpDestination;
 pub(crate) use json::value as json_value;
+pub use limits::{About, Level, Limit, Limits, Scope, Unit, shown as shown_limit};
 pub(crate) use load::text_of;
 pub use load::{Draft, LettersPlace};
 pub use model::*;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::fault::Place;
 use super::http_destination::HttpDestination;
+use super::limits::Limits;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
 use crate::plugin::{Pin, PluginSource};
@@ -194,28 +195,13 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
 }
 
-/// Where plugins are, and the limits of each store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where plugins are, and what they may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PluginsConfig {
     /// Folders in which a name that is no built-in's is looked for, as `<name>.wasm`.
     pub dirs: Vec<PathBuf>,
-    /// Linear memory of a store. Default 64 MiB.
-    pub max_memory_bytes: u64,
-    /// CPU for a call. Default 10 s (a base; the host adds a part by the batch's bytes).
-    pub cpu_per_call: Duration,
-    /// Wall time of `deliver`. Default 15 min.
-    pub deliver_timeout: Duration,
-}
-
-impl Default for PluginsConfig {
-    fn default() -> Self {
-        Self {
-            dirs: vec![],
-            max_memory_bytes: 64 << 20,
-            cpu_per_call: Duration::from_secs(10),
-            deliver_timeout: Duration::from_secs(15 * 60),
-        }
-    }
+    /// What each may take, where its output or its tenant says nothing else.
+    pub limits: Limits,
 }
 
 /// A source.
@@ -436,6 +422,10 @@ pub struct OutputConfig {
     pub queue: QueueConfig,
     /// Retries.
     pub retry: RetryConfig,
+    /// What becomes of its batches while its plugin is quarantined.
+    pub on_quarantine: OnQuarantine,
+    /// What its plugin may take.
+    pub limits: Limits,
     /// AWS, with the defaults already merged in.
     pub aws: AwsConfig,
     /// What a plugin that is not built in may touch.
@@ -493,6 +483,16 @@ impl Default for QueueConfig {
     fn default() -> Self {
         Self { max_bytes: None, when_full: WhenFull::Block }
     }
+}
+
+/// What becomes of an output's batches while its plugin is quarantined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnQuarantine {
+    /// They are kept, and one is tried now and then.
+    #[default]
+    Hold,
+    /// All but the one that is tried become dead letters.
+    DeadLetter,
 }
 
 /// Retries of a batch.

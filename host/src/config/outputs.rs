@@ -8,8 +8,9 @@ use super::aws::Aws;
 use super::hidden::Hidden;
 use super::http::Credentials;
 use super::json;
+use super::limits::{self, Limits};
 use super::model::{
-    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OutputConfig, QueueConfig, RetryConfig, S3Grant,
+    AwsConfig, BatchConfig, GrantsConfig, LogGroupGrant, OnQuarantine, OutputConfig, QueueConfig, RetryConfig, S3Grant,
 };
 use super::node::{Entry, Value};
 use super::reader::{Elsewhere, Section};
@@ -38,6 +39,11 @@ const ELSEWHERE: Elsewhere = &[
     ("total_file_size", "write batch: { max_bytes: … }"),
     ("upload_timeout", "write batch: { max_age: … }"),
     ("when_full", "it belongs under \"queue\""),
+    ("plugin_limits", "did you mean \"limits\"?"),
+    ("max_memory", "it belongs under \"limits\""),
+    ("cpu_per_call", "it belongs under \"limits\""),
+    ("deliver_timeout", "it belongs under \"limits\""),
+    ("quarantine", "did you mean \"on_quarantine\"?"),
     ("max_size", "it belongs under \"queue\""),
 ];
 
@@ -50,6 +56,8 @@ pub(crate) struct Components<'a> {
     pub dirs: &'a [PathBuf],
     /// What of that came from the environment.
     pub dirs_hidden: &'a Hidden,
+    /// What they may take.
+    pub limits: &'a Limits,
 }
 
 /// Reads every output whose component is known, of a tenant where `tenant` names it.
@@ -105,6 +113,9 @@ fn one(
     let batch = section.section("batch").map(batch).unwrap_or_default();
     let queue = section.section("queue").map(queue).unwrap_or_default();
     let retry = section.section("retry").map(retry).unwrap_or_default();
+    let policies = [("hold", OnQuarantine::Hold), ("dead_letter", OnQuarantine::DeadLetter)];
+    let on_quarantine = section.one_of("on_quarantine", &policies).unwrap_or_default();
+    let limits = limits::of_output(&mut section, components.limits, tenant);
     let aws = aws(&mut section, tenant, defaults);
     let grants = section.section("grants").map(|section| grants(section, credentials)).unwrap_or_default();
     let name = super::tenants::full_name(tenant, name);
@@ -130,6 +141,8 @@ fn one(
         batch,
         queue,
         retry,
+        on_quarantine,
+        limits,
         aws,
         grants,
         config,

@@ -125,8 +125,10 @@ fn one(mut section: Section<'_>, name: &str, limits: &TenantLimits, around: Arou
     let limits = own_limits.unwrap_or(*limits);
     let (aws, own_identity) = identity(&mut section, name, around.aws);
     let credentials = http::credentials(&mut section);
+    let plugin_limits = super::limits::of_tenant(&mut section, around.components.limits);
+    let components = Components { limits: &plugin_limits, ..around.components };
     let sources = sources::read(&mut section, Some(name));
-    let outputs = outputs::read(&mut section, Some(name), &aws, &credentials, around.components);
+    let outputs = outputs::read(&mut section, Some(name), &aws, &credentials, components);
     within(&section, &limits, sources.len(), &outputs);
     let tags_at = section.place_of("tags");
     let file = section.sink().file().clone();

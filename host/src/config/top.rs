@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::aws::{self, Aws};
 use super::fault::{Fault, Place, Sink, nearest};
 use super::hidden::Hidden;
+use super::limits::{self, Level, Limit, Limits};
 use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
@@ -51,7 +52,8 @@ pub(crate) fn read(
     let mut sources = sources::read(&mut top, None);
     let http = top.section("http").map(http::read).unwrap_or_default();
     let credentials = http::credentials(&mut top);
-    let components = outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden };
+    let components =
+        outputs::Components { folder, dirs: &plugins.dirs, dirs_hidden: &dirs_hidden, limits: &plugins.limits };
     let mut outputs = outputs::read(&mut top, None, &aws, &credentials, components);
     let tenants = tenants::read(&mut top, tenants::Around { aws: &aws, components, variable });
     let named: Vec<tokens::Named> = sources.iter_mut().flat_map(|source| std::mem::take(&mut source.tenants)).collect();
@@ -141,15 +143,10 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
 
 /// And what of its folders came from the environment.
 fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
-    let default = PluginsConfig::default();
     let dirs = section.texts("dir").unwrap_or_default();
     let hidden = section.hidden("dir");
-    let plugins = PluginsConfig {
-        dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
-        max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
-        cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
-        deliver_timeout: section.duration("deliver_timeout", 10 * MOMENT..=YEAR).unwrap_or(default.deliver_timeout),
-    };
+    let plugins =
+        PluginsConfig { dirs: dirs.iter().map(|dir| folder.join(dir)).collect(), limits: plugin_limits(&mut section) };
     section.finish(&[
         ("dirs", "did you mean \"dir\"? It may be a list"),
         ("path", "did you mean \"dir\"?"),
@@ -157,6 +154,24 @@ fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
         ("sha256", "it belongs to an output, beside \"plugin\""),
     ]);
     (plugins, hidden)
+}
+
+/// `limits`, three of which may stand beside it: they were there before it.
+fn plugin_limits(section: &mut Section<'_>) -> Limits {
+    let inside = section.section("limits");
+    let is_inside = |limit: Limit| inside.as_ref().is_some_and(|inside| inside.is_written(limit.key()));
+    let beside = [Limit::Memory, Limit::CpuPerCall, Limit::DeliverTimeout];
+    let twice: Vec<Limit> = beside.into_iter().filter(|limit| is_inside(*limit)).collect();
+    let mut limits = inside.map(limits::of_plugins).unwrap_or_default();
+    for limit in beside {
+        let Some(amount) = limits::amount(section, limit) else { continue };
+        if twice.contains(&limit) {
+            section.fault(limit.key(), "is said twice, here and under \"limits\"", Some("leave this one out".into()));
+        } else {
+            limits = limits.with(limit, amount, Level::Plugins);
+        }
+    }
+    limits
 }
 
 /// No two things listen on one address. `admin` is an address, and whether it came from the environment.

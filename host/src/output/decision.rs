@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn a_death_ends_the_batch_where_that_is_the_verdict_or_its_time_is_over() {
         let retry = RetryConfig::default();
-        let death = |cause| Death { cause, message: "long".into(), in_short: "short".into(), last_log: vec![] };
+        let death =
+            |cause| Death { cause, message: "long".into(), in_short: "short".into(), limit: None, last_log: vec![] };
         let tried = Tried { fresh_deaths: 2, ..FIRST };
         let poison = after_death(&death(DeathCause::Trap), Some(Verdict::DeadLetter), tried, &retry, 1.0);
         let reason = "ended 2 fresh stores of the plugin: short".to_owned();

@@ -21,6 +21,8 @@ const HOST_TROUBLE_PAUSE: Duration = Duration::from_millis(500);
 pub(super) const REJECTED: &str = "rejected";
 /// The batch's time is over.
 pub(super) const RETRY_EXPIRED: &str = "retry_expired";
+/// Its plugin is quarantined, and the output's policy is not to wait.
+pub(super) const QUARANTINED: &str = "quarantined";
 /// Lost on disk after the batch closed.
 pub(super) const DAMAGED: &str = "damaged";
 

@@ -22,10 +22,10 @@ use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::RetryConfig;
+use crate::config::{OnQuarantine, RetryConfig};
 use crate::dead_letter::DeadLetters;
 use crate::journal::Journal;
-use crate::plugin::{DeathCause, FailureKind, Plugin, WorkerContext};
+use crate::plugin::{DeathCause, FailureKind, Plugin, WorkerContext, failure_classes};
 use crate::queue::Queue;
 use crate::telemetry::{Metrics, OutputWords};
 
@@ -34,6 +34,7 @@ pub use schedule::Retries;
 pub use status::{LastFailure, OutputStatus, WorkerState};
 
 use ending::Ending;
+pub use poison::Quarantines;
 pub(crate) use poison::{PluginHealth, Verdict};
 use schedule::Schedule;
 use status::StatusBoard;
@@ -51,6 +52,10 @@ pub struct OutputSetup {
     pub queue: Queue,
     /// Retries.
     pub retry: RetryConfig,
+    /// What is known of its plugin, shared with other outputs that run the same.
+    pub quarantines: Quarantines,
+    /// What becomes of its batches while that is quarantined.
+    pub on_quarantine: OnQuarantine,
     /// What it delivers to, shared with other outputs that deliver there.
     pub destination: Arc<Destination>,
     /// Where the chunks are.
@@ -89,7 +94,10 @@ impl Output {
     pub fn start(setup: OutputSetup) -> Self {
         let name = Arc::clone(setup.queue.output());
         setup.destination.joined_by(setup.workers);
-        let health = Arc::new(PluginHealth::default());
+        let (digest, described) = (setup.plugin.digest(), setup.plugin.descriptor());
+        let classes = failure_classes();
+        setup.metrics.plugin_begins(&name, &described.name, &described.version, digest, &classes);
+        let health = Arc::new(setup.quarantines.join(digest, Arc::clone(&name)));
         let shared = Arc::new(Shared {
             ending: Ending {
                 output: Arc::clone(&name),
@@ -99,7 +107,12 @@ impl Output {
                 metrics: setup.metrics.clone(),
                 dead: Arc::default(),
             },
-            schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health)),
+            schedule: Schedule::new(
+                setup.queue,
+                Arc::clone(&setup.destination),
+                Arc::clone(&health),
+                setup.on_quarantine,
+            ),
             health,
             board: StatusBoard::new(name, setup.workers, setup.metrics.clone()),
             plugin: setup.plugin,
@@ -144,7 +157,7 @@ pub fn counter_words() -> OutputWords {
     let causes = DeathCause::ALL.into_iter();
     let kinds = FailureKind::ALL.into_iter().filter(|kind| *kind != FailureKind::Rejected);
     OutputWords {
-        rejected: [ending::REJECTED, ending::RETRY_EXPIRED]
+        rejected: [ending::REJECTED, ending::RETRY_EXPIRED, ending::QUARANTINED]
             .into_iter()
             .chain(causes.clone().filter(|cause| cause.blames_the_batch()).map(DeathCause::as_str))
             .collect(),
@@ -165,7 +178,16 @@ impl OutputHandle {
     #[must_use]
     pub fn status(&self) -> OutputStatus {
         let shared = &self.shared;
-        shared.board.status(&shared.ending.queue, shared.schedule.retries(), shared.health.quarantined())
+        OutputStatus {
+            quarantined_with: shared.health.suspects(),
+            ..shared.board.status(&shared.ending.queue, shared.schedule.retries(), shared.health.quarantined())
+        }
+    }
+
+    /// Ends its plugin's quarantine by hand: the next batch is tried at once. Whether there was one.
+    #[must_use]
+    pub fn end_quarantine(&self) -> bool {
+        self.shared.health.release()
     }
 
     /// Whether everything that was taken in is settled.

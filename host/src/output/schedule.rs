@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::config::OnQuarantine;
 use crate::queue::{Batch, Queue};
 
 use super::destination::{DOWN_AFTER, Destination};
@@ -35,6 +36,8 @@ pub(crate) struct Job {
     pub(crate) fresh_deaths: u32,
     /// How the last attempt ended, for a person.
     pub(crate) why: String,
+    /// It is not tried: its plugin is quarantined, and the output's policy is not to wait.
+    pub(crate) given_up: bool,
 }
 
 /// The batches that wait for another try.
@@ -53,6 +56,7 @@ pub(crate) struct Schedule {
     queue: Queue,
     destination: Arc<Destination>,
     health: Arc<PluginHealth>,
+    on_quarantine: OnQuarantine,
     /// By the batch's number.
     waiting: Mutex<BTreeMap<u64, (Instant, Job)>>,
     changed: Notify,
@@ -74,15 +78,26 @@ pub(super) enum Pick {
 }
 
 impl Schedule {
-    pub(crate) fn new(queue: Queue, destination: Arc<Destination>, health: Arc<PluginHealth>) -> Self {
+    pub(crate) fn new(
+        queue: Queue,
+        destination: Arc<Destination>,
+        health: Arc<PluginHealth>,
+        on_quarantine: OnQuarantine,
+    ) -> Self {
         Self {
             queue,
             destination,
             health,
+            on_quarantine,
             waiting: Mutex::default(),
             changed: Notify::new(),
             stopping: AtomicBool::new(false),
         }
+    }
+
+    /// Whether batches become dead letters while the plugin is quarantined.
+    fn gives_up(&self) -> bool {
+        self.on_quarantine == OnQuarantine::DeadLetter
     }
 
     /// Puts a job back until `when`.
@@ -153,6 +168,9 @@ impl Schedule {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
+            let released = self.health.released();
+            tokio::pin!(released);
+            released.as_mut().enable();
             let delivery_ends = self.destination.delivery_ends();
             tokio::pin!(delivery_ends);
             delivery_ends.as_mut().enable();
@@ -160,6 +178,10 @@ impl Schedule {
             let (until, draw) = match self.pick(Instant::now(), draw_first && !drained) {
                 Pick::Job(job) => return Some(*job),
                 Pick::Held(_) if stopping => return None,
+                Pick::Held(probe) if self.gives_up() => match self.lock().pop_first() {
+                    Some((_, (_, job))) => return Some(Job { given_up: true, ..job }),
+                    None => (Some(probe), !drained),
+                },
                 Pick::Held(probe) => (Some(probe), false),
                 Pick::Wait { until: None, .. } if stopping && drained => return None,
                 Pick::Wait { until, draw } => (until, draw && !drained),
@@ -179,12 +201,16 @@ impl Schedule {
                         if self.health.may_try(now) {
                             return Some(job);
                         }
+                        if self.gives_up() {
+                            return Some(Job { given_up: true, ..job });
+                        }
                         self.again_at(now, job);
                     }
                     None => drained = true,
                 },
                 () = wait_over => draw_first = false,
                 () = &mut changed => {}
+                () = &mut released => {}
                 // The destination may be up again, so that a new batch may be drawn.
                 () = &mut delivery_ends, if !draw => {}
             }
@@ -195,6 +221,6 @@ impl Schedule {
 impl Job {
     pub(crate) fn new(batch: Batch) -> Self {
         let attempt = if batch.restored { 2 } else { 1 };
-        Self { batch, attempt, failures: 0, deaths: 0, fresh_deaths: 0, why: String::new() }
+        Self { batch, attempt, failures: 0, deaths: 0, fresh_deaths: 0, why: String::new(), given_up: false }
     }
 }

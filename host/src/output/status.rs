@@ -60,6 +60,8 @@ pub struct OutputStatus {
     pub workers: Vec<WorkerState>,
     /// Whether its plugin is quarantined.
     pub quarantined: bool,
+    /// Other outputs in which it dies of whatever it is given, where it is quarantined for that.
+    pub quarantined_with: Vec<Arc<str>>,
     /// The last failure, until a batch is delivered.
     pub last_failure: Option<LastFailure>,
     /// Batches that wait for another try.
@@ -125,6 +127,7 @@ impl StatusBoard {
             output: Arc::clone(&self.output),
             workers: inner.workers.clone(),
             quarantined,
+            quarantined_with: vec![],
             last_failure: inner.last_failure.clone(),
             retries,
             queue_bytes: queue.bytes(),

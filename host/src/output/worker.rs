@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::config::tenant_in;
 use crate::plugin::{Death, Delivery, Failure, Outcome, StartError, Worker, WorkerContext};
 use crate::record::{Portion, now_ns};
 
 use super::Shared;
 use super::decision::{self, Next, Tried};
 use super::destination::Permit;
+use super::ending::QUARANTINED;
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
@@ -34,6 +36,11 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>) {
             shared.board.worker(number, state);
         };
         let Some(job) = shared.schedule.next(waits).await else { break };
+        if job.given_up {
+            let reason = "its plugin dies of whatever it is given, and is quarantined (on_quarantine: dead_letter)";
+            shared.ending.dead(&job.batch, &job.batch.portions.clone(), QUARANTINED, reason).await;
+            continue;
+        }
         // A batch that ended a store gets a fresh one, so that the next death tells something.
         if job.deaths > 0
             && let Some(used) = seat.take_if(|seat| seat.batches > 0)
@@ -122,6 +129,9 @@ async fn attempt(seat: Seat, mut job: Job, permit: Permit, number: u32, shared: 
     }
     // What follows may have to wait for the host's own disk, and others deliver meanwhile.
     drop(permit);
+    if seat.is_some() {
+        shared.health.survived();
+    }
     match outcome {
         Outcome::Delivered { rejected } => {
             if shared.health.delivered() {
@@ -191,9 +201,13 @@ async fn died(
     shared.board.failed(cause, &death.message);
     shared.metrics.worker_restart(output, cause);
     tracing::error!(
-        output = %output, worker = number, batch = %job.batch.row.id, cause, digest = shared.plugin.digest(),
-        last_log = ?death.last_log, "the plugin's store is gone: {}", death.message
+        output = %output, tenant = tenant_in(output), worker = number, batch = %job.batch.row.id, class = cause,
+        plugin = shared.plugin.descriptor().name, digest = shared.plugin.digest(),
+        limit = death.limit.as_ref().map(|limit| limit.name.as_str()),
+        most = death.limit.as_ref().map(|limit| limit.limit), current = death.limit.as_ref().map(|limit| limit.current),
+        requested = death.limit.as_ref().map(|limit| limit.requested), last_log = ?death.last_log, "the plugin's store is gone: {}", death.message
     );
+    let pause = shared.health.store_lost();
     job.deaths = job.deaths.saturating_add(1);
     job.failures = job.failures.saturating_add(1);
     let verdict = death.cause.blames_the_batch().then(|| {
@@ -206,6 +220,7 @@ async fn died(
                 abandon(None, &delivery, number, shared).await;
             }
             shared.ending.dead(&job.batch, &delivery.portions, failure, &reason).await;
+            rest(pause, number, shared).await;
             return;
         }
         Next::Again(wait) => wait,
@@ -219,6 +234,15 @@ async fn died(
     job.why = format!("{cause}: {}", death.message);
     shared.metrics.retry(output, cause);
     shared.schedule.again_at(ended.now + wait, job);
+    rest(pause, number, shared).await;
+}
+
+/// Before another store is made where the last ones were lost one after the other.
+async fn rest(pause: Duration, number: u32, shared: &Shared) {
+    if pause > Duration::ZERO && !shared.schedule.is_stopping() {
+        shared.board.worker(number, WorkerState::Starting);
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// What the decision goes by. The job's attempt is the next one already.

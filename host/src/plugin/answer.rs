@@ -97,6 +97,9 @@ pub(super) fn plan(plan: output::Plan) -> Result<Plan, String> {
             return Err(format!("the plan names {:?} among its {what}, which is too long", one_line(name, 64)));
         }
     }
+    if plan.max_bytes == Some(0) || plan.max_records == Some(0) || plan.max_age_ms == Some(0) {
+        return Err("the plan closes batches of nothing: max-bytes, max-records and max-age-ms are at least 1".into());
+    }
     let scope = |scope: output::S3Scope| S3Grant { bucket: scope.bucket, key_prefix: scope.key_prefix };
     Ok(Plan {
         partition_by: plan.partition_by.into_iter().map(partition_key).collect(),
@@ -148,7 +151,8 @@ pub(super) fn descriptor(descriptor: output::Descriptor) -> Result<Descriptor, S
 }
 
 fn bounded(text: &str) -> String {
-    cut(text, MESSAGE_BYTES).to_owned()
+    // A text that goes into the log, into a terminal: it must not begin a line there.
+    one_line(cut(text, MESSAGE_BYTES), MESSAGE_BYTES)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub(super) fn begin(store: &mut Store<Data>, cpu: Duration, timeout: Duration) -
     data.cpu_budget = cpu;
     data.over_budget = false;
     data.calls = 0;
+    data.caller.refused = 0;
     data.limiter.begin_call();
     data.meter.reset();
     let meter = data.meter.clone();

@@ -9,14 +9,12 @@ use wasmtime::{
 };
 
 use super::HostOptions;
-use super::limits::TABLE_ELEMENTS;
+use crate::config::Limit;
 
 /// How often a running guest is looked at.
 pub(super) const TICK: Duration = Duration::from_millis(10);
-/// Stack of a guest. Host functions run on the rest of the fiber's stack.
-const WASM_STACK: usize = 512 << 10;
-/// Stack of a fiber: a host function that ran over it would end the process, so it is generous.
-const FIBER_STACK: usize = 2 << 20;
+/// Stack of a fiber beyond the guest's own, for host functions: one that ran over it would end the process, so it is generous.
+const HOST_STACK: usize = 1536 << 10;
 /// What stays resident of a pooled memory when it is given back, where only touched pages need clearing.
 const KEEP_RESIDENT: usize = 1 << 20;
 /// The same where the kernel cannot tell which pages were touched, so that all of it is cleared each time.
@@ -29,7 +27,7 @@ const TABLES: u32 = 8;
 
 /// Makes the engine, with a pool of memories and stacks where this machine has the address space for it.
 pub(super) fn engine(options: &HostOptions) -> wasmtime::Result<Engine> {
-    let mut config = config();
+    let mut config = config(options.limits.size(Limit::Stack));
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
     let engine = match Engine::new(&config) {
         Ok(engine) => engine,
@@ -46,7 +44,8 @@ pub(super) fn engine(options: &HostOptions) -> wasmtime::Result<Engine> {
     Ok(engine)
 }
 
-fn config() -> Config {
+/// `stack` is a guest's.
+fn config(stack: usize) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
@@ -57,8 +56,8 @@ fn config() -> Config {
         .consume_fuel(false)
         // With it on, every crossing costs three to four times as much.
         .concurrency_support(false)
-        .max_wasm_stack(WASM_STACK)
-        .async_stack_size(FIBER_STACK)
+        .max_wasm_stack(stack)
+        .async_stack_size(stack + HOST_STACK)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20))
         .shared_memory(false)
         .wasm_memory64(false)
@@ -76,7 +75,8 @@ fn config() -> Config {
 fn pool(options: &HostOptions) -> PoolingAllocationConfig {
     let stores = options.workers.saturating_mul(2).saturating_add(8).min(10_000);
     let blind = !PoolingAllocationConfig::is_pagemap_scan_available();
-    let memory = usize::try_from(options.max_memory_bytes).unwrap_or(usize::MAX).next_multiple_of(64 << 10);
+    let memory = usize::try_from(options.most_memory.min(4 << 30)).unwrap_or(usize::MAX).next_multiple_of(64 << 10);
+    let table_elements = usize::try_from(options.most_table_elements).unwrap_or(usize::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(stores)
         .total_stacks(stores)
@@ -87,7 +87,7 @@ fn pool(options: &HostOptions) -> PoolingAllocationConfig {
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
         .max_memory_size(memory)
-        .table_elements(TABLE_ELEMENTS)
+        .table_elements(table_elements)
         .pagemap_scan(Enabled::Auto)
         .linear_memory_keep_resident(if blind { KEEP_RESIDENT_BLIND } else { KEEP_RESIDENT })
         .table_keep_resident(KEEP_RESIDENT_BLIND);
@@ -114,22 +114,16 @@ fn tick(engine: &Engine) -> wasmtime::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Limits;
 
     #[test]
     fn a_pool_for_a_thousand_workers_fits_or_is_done_without() {
-        let options = HostOptions {
-            cache_dir: None,
-            max_memory_bytes: 64 << 20,
-            cpu_per_call: Duration::from_secs(1),
-            deliver_timeout: Duration::from_secs(1),
-            workers: 1000,
-        };
-        assert!(engine(&options).is_ok());
+        assert!(engine(&HostOptions::new(None, Limits::default(), 1000)).is_ok());
     }
 
     #[test]
     fn what_an_output_does_not_need_is_off() {
-        let engine = Engine::new(&config()).unwrap();
+        let engine = Engine::new(&config(512 << 10)).unwrap();
         let valid = |sections: &[u8]| {
             let module: Vec<u8> = b"\0asm\x01\0\0\0".iter().chain(sections).copied().collect();
             wasmtime::Module::validate(&engine, &module).is_ok()

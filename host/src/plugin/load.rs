@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Store};
 
@@ -22,8 +22,12 @@ use super::{
     death, engine,
 };
 use crate::capability::log::GuestLog;
-use crate::capability::{Caller, Services, bindings, blocking, cut};
+use crate::capability::share::Budget;
+use crate::capability::{Caller, Reached, Services, bindings, blocking, cut};
+use crate::config::{Limit, Unit};
 
+/// Components that are compiled at the same time.
+const COMPILING: usize = 2;
 /// Longest text of what is wrong with a component, bytes.
 const MESSAGE_BYTES: usize = 4096;
 
@@ -38,6 +42,10 @@ struct Host {
     engine: Engine,
     linker: Linker<Data>,
     cache: Option<Cache>,
+    /// Linear memory of all stores.
+    memory: Budget,
+    /// Compiling takes a core and memory for as long as it takes.
+    compiling: Arc<Semaphore>,
     /// What is loaded, by digest. The lock of an entry is held while its component is compiled, so that a thousand outputs that
     /// start together compile it once.
     loaded: Mutex<HashMap<Digest, Arc<AsyncMutex<Weak<Loaded>>>>>,
@@ -71,7 +79,12 @@ impl PluginHost {
                 })
                 .ok()
         });
-        Ok(Self { inner: Arc::new(Host { options, engine, linker, cache, loaded: Mutex::default() }) })
+        let total = options.limits.of(Limit::TotalMemory);
+        let memory = Budget::new(Limit::TotalMemory, options.limits.place(Limit::TotalMemory, ""), total);
+        let compiling = Arc::new(Semaphore::new(COMPILING));
+        Ok(Self {
+            inner: Arc::new(Host { options, engine, linker, cache, memory, compiling, loaded: Mutex::default() }),
+        })
     }
 
     /// Loads, compiles (or takes from the cache), checks and links a component, and asks it to describe itself.
@@ -89,6 +102,19 @@ impl PluginHost {
     /// See [`LoadError`].
     pub async fn load_pinned(&self, source: &PluginSource, pin: Option<&Pin>) -> Result<Plugin, LoadError> {
         let Bytes { name, bytes } = read(source).await?;
+        let most = self.inner.options.limits.of(Limit::ComponentSize);
+        if bytes.len() as u64 > most {
+            let place = self.inner.options.limits.place(Limit::ComponentSize, "");
+            let reached =
+                Reached { name: place, limit: most, current: 0, requested: bytes.len() as u64, unit: Unit::Bytes };
+            return Err(unusable_for(
+                &name,
+                Unfit::new(
+                    format!("it is too large: {reached}"),
+                    "build it without debug information (`wharf plugin build` does), or raise the limit",
+                ),
+            ));
+        }
         let digest: Digest = Sha256::digest(&bytes).into();
         if let Some(pin) = pin.filter(|pin| !pin.is(&digest)) {
             return Err(LoadError::OtherDigest { name, pinned: pin.to_string(), found: hex::encode(digest) });
@@ -117,6 +143,30 @@ impl PluginHost {
     }
 }
 
+/// What all stores have of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InUse {
+    /// Stores with a component in them; 0 where there is no pool.
+    pub stores: u64,
+    /// Linear memories, tables and stacks of the pool.
+    pub places: [usize; 3],
+    /// Bytes of linear memory, as `plugins.limits.total_memory` counts them.
+    pub memory_bytes: u64,
+}
+
+impl PluginHost {
+    /// What all stores have of the host now.
+    #[must_use]
+    pub fn in_use(&self) -> InUse {
+        let pool = self.inner.engine.pooling_allocator_metrics();
+        InUse {
+            stores: pool.as_ref().map_or(0, |pool| pool.component_instances()),
+            places: pool.map_or([0; 3], |pool| [pool.memories(), pool.tables(), pool.stacks()]),
+            memory_bytes: self.inner.memory.used(),
+        }
+    }
+}
+
 impl Host {
     async fn make(
         host: &Arc<Self>,
@@ -125,12 +175,8 @@ impl Host {
         digest: Digest,
     ) -> Result<Loaded, LoadError> {
         let refuse = |what: String| unusable_for(name, Unfit::plain(what));
-        let host_memory = host.options.max_memory_bytes;
-        let component = {
-            let (host, bytes) = (Arc::clone(host), Arc::clone(&bytes));
-            let compiled = blocking(move || host.component(&bytes, &digest)).await;
-            compiled.and_then(|component| component)
-        };
+        let host_memory = host.options.most_memory;
+        let component = Self::compiled(host, name, &bytes, digest).await?;
         let component = match component {
             Ok(component) => component,
             Err(error) => {
@@ -150,6 +196,37 @@ impl Host {
             // Types of what it exports are compared when it is called.
             Err(what) => Err(unfit(name, bytes, &what).await),
         }
+    }
+
+    /// The compiled component, on a thread that may block, within its time. What takes longer is given up and refused; Cranelift cannot be
+    /// interrupted, so its thread goes on to its end, and keeps one of the few places until then.
+    async fn compiled(
+        host: &Arc<Self>,
+        name: &str,
+        bytes: &Arc<Cow<'static, [u8]>>,
+        digest: Digest,
+    ) -> Result<wasmtime::Result<Component>, LoadError> {
+        let limits = &host.options.limits;
+        let within = limits.duration(Limit::CompileTime);
+        let place = Arc::clone(&host.compiling).acquire_owned();
+        let (work, bytes) = (Arc::clone(host), Arc::clone(bytes));
+        let compiling = async move {
+            let place = place.await;
+            blocking(move || {
+                let component = work.component(&bytes, &digest);
+                drop(place);
+                component
+            })
+            .await
+            .flatten()
+        };
+        tokio::time::timeout(within, compiling).await.map_err(|_| {
+            let most = limits.of(Limit::CompileTime);
+            let place = limits.place(Limit::CompileTime, "");
+            let reached = Reached { name: place, limit: most, current: most, requested: 0, unit: Unit::Millis };
+            let what = format!("it takes too long to compile: {reached}");
+            unusable_for(name, Unfit::new(what, "try again when the machine is less busy, or raise the limit"))
+        })
     }
 
     /// The compiled component. Takes seconds of CPU where it is not in the cache.
@@ -172,9 +249,10 @@ impl Host {
     /// Asks a component to describe itself, in a store that is thrown away.
     async fn describe(&self, name: &str, pre: &bindings::PluginPre<Data>) -> Result<Descriptor, String> {
         let services = Services::detached(name.into());
+        services.limited_by(&Arc::new(self.options.limits.clone()));
         let log = GuestLog::new(Arc::clone(&services), 0, name.into());
         let mut store = self.store(Caller::new(services, log));
-        let meter = begin(&mut store, self.options.cpu_per_call, SETUP_TIMEOUT);
+        let meter = begin(&mut store, self.options.limits.duration(Limit::CpuPerCall), SETUP_TIMEOUT);
         let described = attempt(&meter, SETUP_TIMEOUT, async {
             let component = pre.instantiate_async(&mut store).await?;
             component.wharf_output_output().call_describe(&mut store).await
@@ -189,7 +267,7 @@ impl Host {
     }
 
     fn store(&self, caller: Caller) -> Store<Data> {
-        store::new(&self.engine, Data::new(caller, self.options.max_memory_bytes))
+        store::new(&self.engine, Data::new(caller, &self.memory, self.options.most_memory))
     }
 }
 
@@ -209,9 +287,10 @@ impl Plugin {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(&self, context: WorkerContext) -> Result<(Worker, Plan), StartError> {
+        context.services.limited_by(&Arc::new(self.host.options.limits.clone()));
         let log = GuestLog::new(Arc::clone(&context.services), context.worker, self.descriptor().name.as_str().into());
         let store = self.host.store(Caller::new(Arc::clone(&context.services), log));
-        Worker::start(store, &self.loaded.pre, self.host.options.clone(), context).await
+        Worker::start(store, &self.loaded.pre, context).await
     }
 }
 
@@ -272,7 +351,7 @@ fn too_large(error: &str, limit: u64) -> Option<String> {
         ));
     }
     let bytes = number_behind("memory has a minimum byte size of ")?;
-    Some(format!("it begins with {bytes} bytes of memory, and may have {limit}: raise plugins.max_memory"))
+    Some(format!("it begins with {bytes} bytes of memory, and may have {limit}: raise plugins.limits.max_memory"))
 }
 
 fn unusable(name: &str, error: &wasmtime::Error) -> LoadError {

@@ -32,10 +32,10 @@ mod worker;
 pub(crate) mod tests;
 
 pub use error::{LoadError, StartError};
-pub use load::{Plugin, PluginHost};
+pub use load::{InUse, Plugin, PluginHost};
 pub use model::{
-    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Pin, Plan,
-    PluginSource, WorkerContext,
+    ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, GUEST_ERROR, HostOptions, Outcome, Pin,
+    Plan, PluginSource, REFUSED, WorkerContext, failure_classes,
 };
 pub use read::names_in;
 pub use worker::Worker;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::builtin;
-use crate::capability::Services;
+use crate::capability::{Reached, Services};
+use crate::config::{Config, Level, Limit, Limits};
 use crate::journal::Journal;
 use crate::record::{PartitionKey, Partitioning, Portion};
 use crate::state::BatchId;
@@ -15,12 +16,12 @@ use crate::state::BatchId;
 pub struct HostOptions {
     /// Where compiled components are kept; none compiles anew each time.
     pub cache_dir: Option<PathBuf>,
-    /// Linear memory of a store, bytes.
-    pub max_memory_bytes: u64,
-    /// CPU for a call; `deliver` gets 1 s more for each 16 MiB of its batch.
-    pub cpu_per_call: Duration,
-    /// Wall time for `deliver`.
-    pub deliver_timeout: Duration,
+    /// What plugins may take whose output says nothing else.
+    pub limits: Limits,
+    /// Linear memory that any store may have, bytes: the places of the pool have room for so much.
+    pub most_memory: u64,
+    /// Elements of the tables of any store, the same.
+    pub most_table_elements: u64,
     /// Workers that will exist at the same time, for the pool.
     pub workers: u32,
 }
@@ -39,6 +40,35 @@ pub enum PluginSource {
         /// Where to look.
         dirs: Vec<PathBuf>,
     },
+}
+
+impl HostOptions {
+    /// With these limits for every plugin.
+    #[must_use]
+    pub fn new(cache_dir: Option<PathBuf>, limits: Limits, workers: u32) -> Self {
+        let (most_memory, most_table_elements) = (limits.of(Limit::Memory), limits.of(Limit::TableElements));
+        Self { cache_dir, limits, most_memory, most_table_elements, workers }
+    }
+
+    /// For all outputs of a configuration.
+    #[must_use]
+    pub fn of(config: &Config, cache_dir: Option<PathBuf>, workers: u32) -> Self {
+        let most = |limit: Limit| {
+            let all = config.outputs.iter().map(|output| output.limits.of(limit));
+            all.chain([config.plugins.limits.of(limit)]).max().unwrap_or(0)
+        };
+        Self {
+            most_memory: most(Limit::Memory),
+            most_table_elements: most(Limit::TableElements),
+            ..Self::new(cache_dir, config.plugins.limits.clone(), workers)
+        }
+    }
+
+    /// The same with another limit.
+    #[must_use]
+    pub fn with(self, limit: Limit, amount: u64) -> Self {
+        Self::new(self.cache_dir, self.limits.with(limit, amount, Level::Plugins), self.workers)
+    }
 }
 
 impl PluginSource {
@@ -210,6 +240,17 @@ impl FailureKind {
     }
 }
 
+/// Class of a call that ended with a failure of the component's own, as metrics have it.
+pub const GUEST_ERROR: &str = "guest_error";
+/// The same where something was asked for that had not been granted.
+pub const REFUSED: &str = "refused";
+
+/// Every class of failure, as metrics have them: how a store ended, or what a component said.
+#[must_use]
+pub fn failure_classes() -> Vec<&'static str> {
+    DeathCause::ALL.into_iter().map(DeathCause::as_str).chain([REFUSED, GUEST_ERROR]).collect()
+}
+
 /// Why a store is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Death {
@@ -219,6 +260,8 @@ pub struct Death {
     pub message: String,
     /// The same in one line, without frames: for what each record of a batch carries.
     pub in_short: String,
+    /// The limit that was reached, where that is what ended it.
+    pub limit: Option<Box<Reached>>,
     /// The last lines that it logged.
     pub last_log: Vec<String>,
 }
@@ -234,7 +277,7 @@ pub enum DeathCause {
     Timeout,
     /// Memory limit.
     OutOfMemory,
-    /// A host limit: handles, lifting, table.
+    /// A host limit: handles, what a call hands over, lists.
     HostLimit,
     /// The report names records that are not there, or twice.
     InvalidReport,

@@ -6,11 +6,13 @@ use std::time::Duration;
 use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{Deterministic, HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
-use super::limits::{HANDLES, LIFTED_BYTES, Limiter};
+use super::limits::{Limiter, call_bytes};
 use super::meter::Meter;
 use super::stdio::GuestOutput;
 use crate::capability::bindings::log::Level;
+use crate::capability::share::Budget;
 use crate::capability::{Caller, Services};
+use crate::config::Limit;
 use crate::fair::Tenant;
 use crate::record::now_ns;
 
@@ -49,12 +51,13 @@ pub(super) struct Data {
 }
 
 impl Data {
-    pub(super) fn new(caller: Caller, max_memory_bytes: u64) -> Self {
+    /// `memory` is what all stores have together, `most_memory` what one can have here at all.
+    pub(super) fn new(caller: Caller, memory: &Budget, most_memory: u64) -> Self {
         Self {
             meter: Meter::new(Tenant::of(caller.services.output())),
             wasi: inert_wasi(&caller),
+            limiter: Limiter::new(Arc::clone(&caller.services), memory, most_memory),
             caller,
-            limiter: Limiter::new(max_memory_bytes),
             cpu_budget: Duration::ZERO,
             over_budget: false,
             calls: 0,
@@ -70,10 +73,11 @@ impl WasiView for Data {
 
 /// An empty store with every limit set.
 pub(super) fn new(engine: &Engine, data: Data) -> Store<Data> {
+    let limits = Arc::clone(data.caller.services.limits());
     let mut store = Store::new(engine, data);
     store.limiter(|data| &mut data.limiter);
-    store.set_max_component_handles(HANDLES);
-    store.set_hostcall_fuel(LIFTED_BYTES);
+    store.set_max_component_handles(limits.size(Limit::Handles));
+    store.set_hostcall_fuel(call_bytes(&limits));
     store.epoch_deadline_callback(|mut store| {
         let data = store.data_mut();
         if data.meter.running() <= data.cpu_budget {

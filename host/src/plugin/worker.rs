@@ -12,24 +12,24 @@ use wasmtime::component::Resource;
 
 use super::call::{Stopped, attempt, begin};
 use super::store::Data;
-use super::{Death, DeathCause, Delivery, HostOptions, Outcome, Plan, StartError, WorkerContext, answer, death};
+use super::{
+    Death, DeathCause, Delivery, GUEST_ERROR, Outcome, Plan, REFUSED, StartError, WorkerContext, answer, death,
+};
 use crate::capability::batch::Batch;
 use crate::capability::bindings::{self, output};
 use crate::capability::{Phase, Usage};
+use crate::config::{Limit, Limits};
 
 /// Wall time for `describe`, and for instantiating and `configure`: they wait for nothing.
 pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Wall time for `abandon` and `close`, which may call outside but are best effort.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(60);
-/// `deliver` gets one second more of CPU for each of these bytes of its batch: a limit that depends on nothing but the call would be too
-/// small for a large batch, or useless for a small one.
-const BYTES_PER_CPU_SECOND: u64 = 16 << 20;
 
 /// A worker: one store, ready for a call.
 pub struct Worker {
     store: Store<Data>,
     component: bindings::Plugin,
-    options: HostOptions,
+    limits: Arc<Limits>,
     output: Arc<str>,
     number: u32,
 }
@@ -45,14 +45,14 @@ impl Worker {
     pub(super) async fn start(
         mut store: Store<Data>,
         pre: &bindings::PluginPre<Data>,
-        options: HostOptions,
         context: WorkerContext,
     ) -> Result<(Self, Plan), StartError> {
-        let WorkerContext { output, worker: number, hostname, config, .. } = context;
+        let WorkerContext { output, worker: number, hostname, config, services } = context;
+        let limits = Arc::clone(services.limits());
         let surroundings =
             output::Context { output: output.to_string(), hostname: hostname.to_string(), worker: number };
-        let timeout = SETUP_TIMEOUT.min(options.deliver_timeout);
-        let meter = begin(&mut store, options.cpu_per_call, timeout);
+        let timeout = SETUP_TIMEOUT.min(limits.duration(Limit::DeliverTimeout));
+        let meter = begin(&mut store, limits.duration(Limit::CpuPerCall), timeout);
         let configured = attempt(&meter, timeout, async {
             let component = pre.instantiate_async(&mut store).await?;
             let plan = component.wharf_output_output().call_configure(&mut store, &config, &surroundings).await?;
@@ -67,7 +67,7 @@ impl Worker {
             Err(faults) => return Err(StartError::Config { output, faults: answer::faults(faults) }),
         };
         store.data_mut().caller.phase = Phase::Work;
-        let worker = Self { store, component, options, output, number };
+        let worker = Self { store, component, limits, output, number };
         worker.count_cpu();
         Ok((worker, plan))
     }
@@ -76,8 +76,8 @@ impl Worker {
     pub async fn deliver(mut self, delivery: Delivery) -> (Outcome, Option<Self>) {
         let batch = batch(delivery);
         let records = batch.count();
-        let cpu = self.options.cpu_per_call + Duration::from_secs(batch.size() / BYTES_PER_CPU_SECOND);
-        let timeout = self.options.deliver_timeout;
+        let cpu = cpu_for(&self.limits, batch.size());
+        let timeout = self.limits.duration(Limit::DeliverTimeout);
         let handle = match self.hand_in(batch) {
             Ok(handle) => handle,
             Err(death) => return (Outcome::Died(death), None),
@@ -85,12 +85,21 @@ impl Worker {
         let meter = begin(&mut self.store, cpu, timeout);
         let call = self.component.wharf_output_output().call_deliver(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, timeout, call).await;
-        match self.end(handle, ended) {
-            Err(death) => (Outcome::Died(death), None),
-            Ok(Err(failure)) => (Outcome::Failed(answer::failure(failure)), Some(self)),
+        let ended = self.end(handle, ended);
+        let refused = self.store.data().caller.refused > 0;
+        match ended {
+            Err(death) => {
+                self.count_failure(death.cause.as_str());
+                (Outcome::Died(death), None)
+            }
+            Ok(Err(failure)) => {
+                self.count_failure(if refused { REFUSED } else { GUEST_ERROR });
+                (Outcome::Failed(answer::failure(failure)), Some(self))
+            }
             Ok(Ok(report)) => match answer::rejections(report, records) {
                 Ok(rejected) => (Outcome::Delivered { rejected }, Some(self)),
                 Err(what) => {
+                    self.count_failure(DeathCause::InvalidReport.as_str());
                     let death = death::decided(DeathCause::InvalidReport, &what, self.store.data());
                     (Outcome::Died(death), None)
                 }
@@ -101,7 +110,7 @@ impl Worker {
     /// Tells the component that the host gives this batch up.
     pub async fn abandon(mut self, delivery: Delivery) -> Option<Self> {
         let handle = self.hand_in(batch(delivery)).ok()?;
-        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
+        let meter = begin(&mut self.store, self.limits.duration(Limit::CpuPerCall), FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_abandon(&mut self.store, Resource::new_borrow(handle));
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         match self.end(handle, ended) {
@@ -115,7 +124,7 @@ impl Worker {
 
     /// Lets the component close, and drops the store.
     pub async fn close(mut self) {
-        let meter = begin(&mut self.store, self.options.cpu_per_call, FAREWELL_TIMEOUT);
+        let meter = begin(&mut self.store, self.limits.duration(Limit::CpuPerCall), FAREWELL_TIMEOUT);
         let call = self.component.wharf_output_output().call_close(&mut self.store);
         let ended = attempt(&meter, FAREWELL_TIMEOUT, call).await;
         self.count_cpu();
@@ -159,10 +168,27 @@ impl Worker {
         }
     }
 
-    fn report(&self, call: &str, death: &Death) {
-        let (output, worker) = (&*self.output, self.number);
-        tracing::warn!(output, worker, call, cause = death.cause.as_str(), "the plugin died: {}", death.message);
+    fn count_failure(&self, class: &'static str) {
+        if let Some(work) = self.store.data().caller.services.work() {
+            work.metrics.plugin_failed(&self.output, class);
+        }
     }
+
+    /// A death in a call that is best effort.
+    fn report(&self, call: &str, death: &Death) {
+        self.count_failure(death.cause.as_str());
+        let (output, worker) = (&*self.output, self.number);
+        tracing::warn!(
+            output, worker, call, class = death.cause.as_str(), last_log = ?death.last_log,
+            "the plugin died: {}", death.message
+        );
+    }
+}
+
+/// CPU for a `deliver`: a limit that depends on nothing but the call would be too small for a large batch, or useless for a small one.
+fn cpu_for(limits: &Limits, batch_bytes: u64) -> Duration {
+    let part = (batch_bytes >> 20).saturating_mul(limits.of(Limit::CpuPerMib));
+    limits.duration(Limit::CpuPerCall).saturating_add(Duration::from_millis(part))
 }
 
 fn batch(delivery: Delivery) -> Batch {

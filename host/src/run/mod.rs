@@ -212,14 +212,8 @@ fn report(opened: &Opened, recovery: &Recovery) {
 fn plugin_host(config: &Config) -> Result<PluginHost, RunError> {
     let cache_dir = config.data_dir.join("plugins").join("cache");
     make_folder(&cache_dir)?;
-    PluginHost::new(HostOptions {
-        cache_dir: Some(cache_dir),
-        max_memory_bytes: config.plugins.max_memory_bytes,
-        cpu_per_call: config.plugins.cpu_per_call,
-        deliver_timeout: config.plugins.deliver_timeout,
-        workers: config.outputs.iter().map(|o| o.workers).sum(),
-    })
-    .map_err(failed)
+    let workers = config.outputs.iter().map(|o| o.workers).sum();
+    PluginHost::new(HostOptions::of(config, Some(cache_dir), workers)).map_err(failed)
 }
 
 /// Segments and followed files stay open, so the usual soft limit of 1,024 files is soon too low.

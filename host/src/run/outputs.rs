@@ -12,7 +12,7 @@ use crate::config::{
     check_plugin_config, fault_at_pin, fault_at_plugin, nearest, where_credentials_are_defined,
 };
 use crate::journal::Recovery;
-use crate::output::{Destinations, Output, OutputSetup};
+use crate::output::{Destinations, Output, OutputSetup, Quarantines};
 use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
@@ -105,7 +105,7 @@ async fn check_output(
     let Some(config) = check.config() else { return if faults.is_empty() { Ok(None) } else { Err(faults) } };
     let config: Arc<str> = config.to_string().into();
     let is_whole = is_whole && check.is_whole();
-    match plugin.start(context(output, &config, Services::detached(output.name.clone()))).await {
+    match plugin.start(context(output, &config, Services::detached_for(output))).await {
         Ok((worker, plan)) => {
             worker.close().await;
             if is_whole {
@@ -341,6 +341,7 @@ pub(super) async fn start(
     metrics: &Metrics,
 ) -> Result<Vec<Output>, String> {
     let mut destinations = Destinations::default();
+    let quarantines = Quarantines::default();
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
         let services = Services::new(output, config, rooms.state.clone(), metrics.clone()).await?;
@@ -351,6 +352,8 @@ pub(super) async fn start(
             workers: output.workers,
             queue: queue.clone(),
             retry: output.retry.clone(),
+            quarantines: quarantines.clone(),
+            on_quarantine: output.on_quarantine,
             destination: destinations.get(output.tenant.as_deref(), &destination_name(output, &checked.plan)),
             journal: rooms.journal.clone(),
             dead_letters: rooms.dead_letters.clone(),

@@ -138,6 +138,18 @@ fn counts_for_readiness(output: &OutputConfig, sources: &[SourceConfig]) -> bool
     listening.peek().is_none() || listening.any(feeds)
 }
 
+fn quarantined(plugin: &str, output: &OutputStatus) -> String {
+    let others: Vec<&str> = output.quarantined_with.iter().map(|other| &**other).collect();
+    let everywhere = match others.as_slice() {
+        [] => String::new(),
+        _ => format!(", as in {}", others.join(", ")),
+    };
+    format!(
+        "output {}: its plugin {plugin} dies of whatever it is given{everywhere}, and is quarantined; one batch is tried now and then",
+        output.output
+    )
+}
+
 fn turned_away(output: &OutputStatus) -> Option<String> {
     let full = output.full?;
     Some(format!(
@@ -168,10 +180,7 @@ impl Status for Board {
         let mut problems: Vec<String> = journal.reason.iter().cloned().collect();
         for (plugin, output) in &outputs {
             if output.quarantined {
-                problems.push(format!(
-                    "output {}: its plugin {plugin} dies of whatever it is given and is quarantined; its batches are kept",
-                    output.output
-                ));
+                problems.push(quarantined(plugin, output));
             } else if let Some(failure) = &output.last_failure {
                 problems.push(format!("output {}: {}: {}", output.output, failure.kind, failure.message));
             }
@@ -206,6 +215,7 @@ impl Status for Board {
             self.metrics.tenant_queue(&tenant.name, tenant.queue_bytes);
         }
         for (_, output) in outputs {
+            self.metrics.plugin_quarantined(&output.output, output.quarantined);
             self.metrics.queue(&output.output, output.queue_bytes, output.queue_records, output.oldest_age_seconds);
         }
         self.metrics.render()
@@ -282,6 +292,7 @@ mod tests {
             output: "archive".into(),
             workers: vec![],
             quarantined: false,
+            quarantined_with: vec![],
             last_failure: None,
             retries: None,
             queue_bytes: 0,

@@ -16,7 +16,8 @@ use super::reserve::Reserve;
 use super::rows::{self, Table, Write, Writes};
 use super::snapshot;
 use super::space::Space;
-use super::{BatchId, Flushed, StateError, files};
+use super::{BatchId, Flushed, Quota, StateError, files};
+use crate::config::tenant_in;
 
 const REOPEN_PAUSE: Duration = Duration::from_millis(500);
 
@@ -43,7 +44,7 @@ pub(super) struct Writer {
 pub(super) struct Known {
     /// Open batches and their numbers.
     pub(super) batches: HashMap<String, HashMap<BatchId, u64>>,
-    /// Bytes of the plugins' rows, by output.
+    /// Bytes of the plugins' rows and counters, by output.
     pub(super) stored: HashMap<String, u64>,
 }
 
@@ -84,6 +85,15 @@ impl Inner {
         &self,
         plan: impl FnOnce(&mut Writer, &Handle) -> Result<(Writes, T), Trouble>,
     ) -> Result<Flushed<T>, StateError> {
+        self.change_within(None, plan)
+    }
+
+    /// The same, unless the plugins' rows would hold more than they may.
+    pub(super) fn change_within<T>(
+        &self,
+        quota: Option<Quota>,
+        plan: impl FnOnce(&mut Writer, &Handle) -> Result<(Writes, T), Trouble>,
+    ) -> Result<Flushed<T>, StateError> {
         let mut writer = lock(&self.writer);
         writer.space.ensure()?;
         let handle = self.handle(&mut writer)?;
@@ -92,6 +102,9 @@ impl Inner {
             let (writes, answer) = plan(&mut writer, &handle)?;
             if !writes.is_empty() {
                 let news = News::of(&writes, &handle)?;
+                if let Some(quota) = quota {
+                    news.check(quota, &lock(&self.known))?;
+                }
                 let commits = writer.commits + 1;
                 handle.apply(&writes, commits)?;
                 writer.commits = commits;
@@ -202,7 +215,7 @@ impl Known {
             let batch = rows::batch(&key, &value)?;
             known.batches.entry(batch.output.to_string()).or_default().insert(batch.id, batch.number);
         }
-        for table in [Table::Kv, Table::Progress] {
+        for table in [Table::Kv, Table::Progress, Table::Sequences] {
             for row in handle.scan(table, &[], &[])? {
                 let (key, value) = row?;
                 let (output, rest) = rows::split(table, &key)?;
@@ -234,7 +247,7 @@ impl News {
                     let (output, rest) = rows::split(*table, key)?;
                     news.ended.insert((output.to_owned(), rows::number(*table, key, rest)?));
                 }
-                (Table::Kv | Table::Progress, value) => {
+                (Table::Kv | Table::Progress | Table::Sequences, value) => {
                     let (output, rest) = rows::split(*table, key)?;
                     let (more, less) = news.stored.entry(output.to_owned()).or_default();
                     let size = |value: &[u8]| (rest.len() + value.len()) as u64;
@@ -245,6 +258,23 @@ impl News {
             }
         }
         Ok(news)
+    }
+
+    /// Refuses what would let an output's rows, or its tenant's, grow past the quota. What makes them smaller is always allowed.
+    fn check(&self, quota: Quota, known: &Known) -> Result<(), StateError> {
+        for (output, (more, less)) in &self.stored {
+            let requested = more.saturating_sub(*less);
+            let over = |of_tenant, limit, current: u64| {
+                let fits = requested == 0 || current.saturating_add(requested) <= limit;
+                if fits { Ok(()) } else { Err(StateError::OverQuota { of_tenant, limit, current, requested }) }
+            };
+            over(false, quota.output, known.stored.get(output).copied().unwrap_or(0))?;
+            if let Some(tenant) = tenant_in(output) {
+                let of_it = known.stored.iter().filter(|(other, _)| tenant_in(other) == Some(tenant));
+                over(true, quota.tenant, of_it.map(|(_, bytes)| bytes).sum())?;
+            }
+        }
+        Ok(())
     }
 
     fn tell(self, known: &mut Known) {

@@ -135,6 +135,28 @@ pub enum StateError {
     /// The caller asked for something that cannot be.
     #[error("{0}")]
     Invalid(String),
+    /// An output's rows, or those of its tenant, would hold more than they may.
+    #[error("the rows hold {current} bytes, and {requested} more would pass the limit of {limit}")]
+    OverQuota {
+        /// It is the tenant's.
+        of_tenant: bool,
+        /// The limit, bytes.
+        limit: u64,
+        /// What they hold, bytes.
+        current: u64,
+        /// How much more that would be, bytes.
+        requested: u64,
+    },
+}
+
+/// What an output's rows may hold, bytes of keys and values: its own, its progress and its counters. Rows of a tenant's outputs are also counted
+/// together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Of the output.
+    pub output: u64,
+    /// Of all outputs of its tenant, where it has one.
+    pub tenant: u64,
 }
 
 /// One change of a plugin's rows.
@@ -150,6 +172,50 @@ pub enum Change {
 #[derive(Clone)]
 pub struct State {
     inner: Arc<change::Inner>,
+}
+
+/// Changes that may not pass a quota.
+pub struct WithinQuota<'a> {
+    inner: &'a change::Inner,
+    quota: Quota,
+}
+
+impl fmt::Debug for WithinQuota<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WithinQuota").field("quota", &self.quota).finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::missing_errors_doc, reason = "as the methods of State, and StateError::OverQuota")]
+impl WithinQuota<'_> {
+    /// As [`State::apply`].
+    pub fn apply(&self, output: &str, changes: &[Change]) -> Result<Flushed<()>, StateError> {
+        self.inner.apply(Some(self.quota), output, changes)
+    }
+    /// As [`State::compare_and_set`].
+    pub fn compare_and_set(
+        &self,
+        output: &str,
+        key: &str,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<Flushed<bool>, StateError> {
+        self.inner.compare_and_set(Some(self.quota), output, key, expected, new)
+    }
+    /// As [`State::progress_put`].
+    pub fn progress_put(
+        &self,
+        output: &str,
+        batch: BatchId,
+        key: &str,
+        value: Option<&[u8]>,
+    ) -> Result<Flushed<()>, StateError> {
+        self.inner.progress_put(Some(self.quota), output, batch, key, value)
+    }
+    /// As [`State::assign`].
+    pub fn assign(&self, output: &str, name: &str, batch: BatchId, start: u64) -> Result<Flushed<u64>, StateError> {
+        self.inner.assign(Some(self.quota), output, name, batch, start)
+    }
 }
 
 impl fmt::Debug for State {
@@ -234,7 +300,7 @@ impl State {
     /// # Errors
     /// As [`State::close_batch`].
     pub fn assign(&self, output: &str, name: &str, batch: BatchId, start: u64) -> Result<Flushed<u64>, StateError> {
-        self.inner.assign(output, name, batch, start)
+        self.inner.assign(None, output, name, batch, start)
     }
     /// Binds the batch to the next free number, because `taken` proved taken. See WIT `sequence.reassign`. Where the batch
     /// has a higher number than `taken` already, that is the answer.
@@ -257,7 +323,7 @@ impl State {
     /// # Errors
     /// As [`State::close_batch`].
     pub fn apply(&self, output: &str, changes: &[Change]) -> Result<Flushed<()>, StateError> {
-        self.inner.apply(output, changes)
+        self.inner.apply(None, output, changes)
     }
     /// Sets the row to `new` if it is `expected`; whether it did.
     ///
@@ -270,7 +336,7 @@ impl State {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<Flushed<bool>, StateError> {
-        self.inner.compare_and_set(output, key, expected, new)
+        self.inner.compare_and_set(None, output, key, expected, new)
     }
     /// Rows with the prefix behind `after`, ascending, at most `limit`.
     ///
@@ -285,7 +351,13 @@ impl State {
     ) -> Result<Vec<(String, Vec<u8>)>, StateError> {
         self.inner.list(output, prefix, after, limit)
     }
-    /// Bytes of keys and values that an output holds, progress included.
+    /// The same changes, refused where the output's rows, or those of its tenant, would hold more than they may. That is decided in the transaction:
+    /// workers that write at the same time do not pass it together.
+    pub fn within(&self, quota: Quota) -> WithinQuota<'_> {
+        WithinQuota { inner: &self.inner, quota }
+    }
+
+    /// Bytes of keys and values that an output holds, progress and counters included.
     pub fn stored_bytes(&self, output: &str) -> u64 {
         self.inner.known(|known| known.stored.get(output).copied().unwrap_or(0))
     }
@@ -308,7 +380,7 @@ impl State {
         key: &str,
         value: Option<&[u8]>,
     ) -> Result<Flushed<()>, StateError> {
-        self.inner.progress_put(output, batch, key, value)
+        self.inner.progress_put(None, output, batch, key, value)
     }
     /// Rows of a batch's progress with the prefix, ascending.
     ///

@@ -6,7 +6,7 @@ use super::change::Inner;
 use super::handle::Handle;
 use super::handle::Trouble;
 use super::rows::{self, Table};
-use super::{BatchId, Change, Flushed, StateError};
+use super::{BatchId, Change, Flushed, Quota, StateError};
 
 impl Inner {
     pub(super) fn get(&self, output: &str, key: &str) -> Result<Option<Vec<u8>>, StateError> {
@@ -15,7 +15,12 @@ impl Inner {
         self.read(|handle| Ok(handle.get(Table::Kv, &key)?.map(|value| value.to_vec())))
     }
 
-    pub(super) fn apply(&self, output: &str, changes: &[Change]) -> Result<Flushed<()>, StateError> {
+    pub(super) fn apply(
+        &self,
+        quota: Option<Quota>,
+        output: &str,
+        changes: &[Change],
+    ) -> Result<Flushed<()>, StateError> {
         // The last change of a key is the one that counts.
         let mut rows = BTreeMap::new();
         for change in changes {
@@ -26,11 +31,14 @@ impl Inner {
             rows::check(key, value.as_deref())?;
             rows.insert(rows::key(output, key.as_bytes())?, value);
         }
-        self.change(|_, _| Ok((rows.into_iter().map(|(key, value)| (Table::Kv, key, value)).collect(), ())))
+        self.change_within(quota, |_, _| {
+            Ok((rows.into_iter().map(|(key, value)| (Table::Kv, key, value)).collect(), ()))
+        })
     }
 
     pub(super) fn compare_and_set(
         &self,
+        quota: Option<Quota>,
         output: &str,
         key: &str,
         expected: Option<&[u8]>,
@@ -38,7 +46,7 @@ impl Inner {
     ) -> Result<Flushed<bool>, StateError> {
         rows::check(key, new)?;
         let row = rows::key(output, key.as_bytes())?;
-        self.change(|_, handle| {
+        self.change_within(quota, |_, handle| {
             if handle.get(Table::Kv, &row)?.as_deref() != expected {
                 return Ok((Vec::new(), false));
             }
@@ -76,6 +84,7 @@ impl Inner {
 
     pub(super) fn progress_put(
         &self,
+        quota: Option<Quota>,
         output: &str,
         batch: BatchId,
         key: &str,
@@ -83,7 +92,7 @@ impl Inner {
     ) -> Result<Flushed<()>, StateError> {
         rows::check(key, value)?;
         let row = rows::batch_key(output, batch, key)?;
-        self.change(|_, _| {
+        self.change_within(quota, |_, _| {
             self.require_open(output, batch)?;
             Ok((vec![(Table::Progress, row, value.map(<[u8]>::to_vec))], ()))
         })

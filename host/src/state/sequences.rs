@@ -3,18 +3,19 @@
 use super::change::{Inner, Writer};
 use super::handle::{Handle, Trouble};
 use super::rows::{self, Table, Writes};
-use super::{BatchId, Flushed, StateError};
+use super::{BatchId, Flushed, Quota, StateError};
 
 impl Inner {
     pub(super) fn assign(
         &self,
+        quota: Option<Quota>,
         output: &str,
         name: &str,
         batch: BatchId,
         start: u64,
     ) -> Result<Flushed<u64>, StateError> {
         rows::check(name, None)?;
-        self.change(|writer, handle| {
+        self.change_within(quota, |writer, handle| {
             let binding = rows::batch_key(output, batch, name)?;
             if let Some(number) = handle.number(Table::Bindings, &binding)? {
                 return Ok((Writes::new(), number));

@@ -1,7 +1,8 @@
 //! Every metric that Wharf has.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
@@ -174,6 +175,28 @@ struct ByWorkerState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputClass {
+    output: String,
+    class: &'static str,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputCapability {
+    output: String,
+    capability: &'static str,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputLimit {
+    output: String,
+    limit: &'static str,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputPlugin {
+    output: String,
+    plugin: String,
+    version: String,
+    digest: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputResult {
     #[prometheus(flatten)]
     output: OutputName,
@@ -230,6 +253,15 @@ struct Inner {
     http_request_bytes: Count<ByOutput>,
     http_response_bytes: Count<ByOutput>,
     http_seconds: Timing,
+    plugin_failures: Count<ByOutputClass>,
+    plugin_refused: Count<ByOutputCapability>,
+    limits_reached: Count<ByOutputLimit>,
+    log_lines_left_out: Count<ByOutput>,
+    log_bytes_left_out: Count<ByOutput>,
+    plugin: Level<ByOutputPlugin>,
+    /// What each output runs now.
+    running: Mutex<HashMap<String, ByOutputPlugin>>,
+    plugin_quarantined: Level<ByOutput>,
     plugin_series: PluginSeries,
 }
 
@@ -331,6 +363,33 @@ impl Metrics {
         r.register("http_request_bytes", "Bytes of bodies sent by HTTP", inner.http_request_bytes.clone());
         r.register("http_response_bytes", "Bytes of answers' bodies read by HTTP", inner.http_response_bytes.clone());
         r.register("http_request_seconds", "Time of HTTP exchanges that were tried", inner.http_seconds.0.clone());
+        r.register(
+            "output_plugin_failures",
+            "Calls of a component that ended badly, by class: how its store ended, refused (by a grant), or guest_error",
+            inner.plugin_failures.clone(),
+        );
+        r.register(
+            "output_plugin_refused",
+            "What a component asked for and was not granted, by interface",
+            inner.plugin_refused.clone(),
+        );
+        r.register(
+            "output_limits_reached",
+            "How often a component reached a limit, by its key in the configuration",
+            inner.limits_reached.clone(),
+        );
+        r.register(
+            "output_log_left_out_lines",
+            "Lines of a component that are not in the log",
+            inner.log_lines_left_out.clone(),
+        );
+        r.register("output_log_left_out_bytes", "Bytes of those lines", inner.log_bytes_left_out.clone());
+        r.register("output_plugin", "1 for the component that an output runs", inner.plugin.clone());
+        r.register(
+            "output_plugin_quarantined",
+            "1 where an output's batches are not tried because its component ended too many stores",
+            inner.plugin_quarantined.clone(),
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "The version of Wharf that runs", build);
         registry.register_collector(Box::new(inner.plugin_series.clone()));
@@ -399,6 +458,52 @@ impl Metrics {
         self.inner.http_request_bytes.get_or_create(&by).inc_by(0);
         self.inner.http_response_bytes.get_or_create(&by).inc_by(0);
         drop(self.inner.http_seconds.0.get_or_create(&by));
+    }
+    /// An output runs this component, which is not quarantined.
+    pub fn plugin_begins(&self, output: &str, plugin: &str, version: &str, digest: &str, classes: &[&'static str]) {
+        let by = ByOutputPlugin {
+            output: output.into(),
+            plugin: plugin.into(),
+            version: version.into(),
+            digest: digest.into(),
+        };
+        let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another component is another series: the one before it goes.
+        if let Some(before) = running.insert(output.to_owned(), by.clone()).filter(|before| *before != by) {
+            self.inner.plugin.remove(&before);
+        }
+        self.inner.plugin.get_or_create(&by).set(1);
+        drop(running);
+        self.plugin_quarantined(output, false);
+        for class in classes {
+            let by = ByOutputClass { output: output.into(), class };
+            self.inner.plugin_failures.get_or_create(&by).inc_by(0);
+        }
+        let by = ByOutput { output: output.into() };
+        self.inner.log_lines_left_out.get_or_create(&by).inc_by(0);
+        self.inner.log_bytes_left_out.get_or_create(&by).inc_by(0);
+    }
+    /// A call of a component ended badly. `class` is one of a few fixed words.
+    pub fn plugin_failed(&self, output: &str, class: &'static str) {
+        self.inner.plugin_failures.get_or_create(&ByOutputClass { output: output.into(), class }).inc();
+    }
+    /// A component was refused what it had no grant for.
+    pub fn plugin_refused(&self, output: &str, capability: &'static str) {
+        self.inner.plugin_refused.get_or_create(&ByOutputCapability { output: output.into(), capability }).inc();
+    }
+    /// A component reached a limit, which is named as the configuration has it.
+    pub fn limit_reached(&self, output: &str, limit: &'static str) {
+        self.inner.limits_reached.get_or_create(&ByOutputLimit { output: output.into(), limit }).inc();
+    }
+    /// A line of a component is not in the log.
+    pub fn log_left_out(&self, output: &str, bytes: u64) {
+        let by = ByOutput { output: output.into() };
+        self.inner.log_lines_left_out.get_or_create(&by).inc();
+        self.inner.log_bytes_left_out.get_or_create(&by).inc_by(bytes);
+    }
+    /// Whether an output's batches are held because its component ended too many stores.
+    pub fn plugin_quarantined(&self, output: &str, is: bool) {
+        self.inner.plugin_quarantined.get_or_create(&ByOutput { output: output.into() }).set(i64::from(is));
     }
     /// An HTTP request came to its end.
     pub fn http(&self, output: &str, exchange: &HttpExchange) {

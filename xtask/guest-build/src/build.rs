@@ -10,7 +10,7 @@ use crate::toolchain::{TARGET, Toolchain, ToolchainError};
 pub const BUILT_IN: &[(&str, &str)] = &[("s3", "wharf-s3"), ("cloudwatch_logs", "wharf-cloudwatch-logs")];
 
 /// Plugins that only the host's tests load.
-pub const FOR_TESTS: &[(&str, &str)] = &[("misbehaving", "wharf-misbehaving")];
+pub const FOR_TESTS: &[(&str, &str)] = &[("misbehaving", "wharf-misbehaving"), ("hostile", "wharf-hostile")];
 
 /// Plugins that only the host's benchmarks load.
 pub const FOR_BENCHES: &[(&str, &str)] = &[("bench", "wharf-bench-plugin")];

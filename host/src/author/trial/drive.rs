@@ -24,7 +24,7 @@ use crate::config::{
 };
 use crate::journal::{self, Journal};
 use crate::output::decision::{self, Next, Tried};
-use crate::output::{PluginHealth, Verdict};
+use crate::output::{PluginHealth, Quarantines, Verdict};
 use crate::plugin::{Delivery, Outcome, Plan, Plugin, StartError, Worker, WorkerContext};
 use crate::state::{BatchId, Change, State};
 use crate::telemetry::Metrics;
@@ -187,7 +187,7 @@ impl<'a> Drive<'a> {
             rooms,
             notes,
             scripts,
-            health: PluginHealth::default(),
+            health: Quarantines::default().join(plugin.digest(), OUTPUT.into()),
             fixed_ids: matches!(outside, Outside::Scripted),
             seat: None,
             attempts: 0,

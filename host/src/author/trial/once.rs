@@ -9,8 +9,7 @@ use super::case::{Case, Form, OUTPUT, Usual, of_lines};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use crate::config::{
-    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, LogGroupGrant, PluginsConfig,
-    S3Grant,
+    AwsConfig, Credential, Faults, GrantedCredential, GrantsConfig, HttpDestination, Limits, LogGroupGrant, S3Grant,
 };
 use crate::plugin::{HostOptions, LoadError, PluginHost, PluginSource};
 use crate::record::now_ns;
@@ -152,14 +151,7 @@ pub async fn once(run: &Once) -> Result<Ran, OnceError> {
     case.output.batch.max_records = run.max_records;
     case.hostname = hostname();
     case.attempts = 1;
-    let usual = PluginsConfig::default();
-    let host = PluginHost::new(HostOptions {
-        cache_dir: run.cache.clone(),
-        max_memory_bytes: usual.max_memory_bytes,
-        cpu_per_call: usual.cpu_per_call,
-        deliver_timeout: usual.deliver_timeout,
-        workers: 2,
-    })?;
+    let host = PluginHost::new(HostOptions::new(run.cache.clone(), Limits::default(), 2))?;
     let plugin = host.load(&run.plugin).await?;
     let outside = Outside::Real(Box::new(run.aws.clone()));
     let transcript = drive(&case, &plugin, &outside).await.map_err(OnceError::Host)?;

@@ -14,7 +14,7 @@ use super::compare::{Difference, with_expected, with_golden};
 use super::drive::{Outside, drive};
 use super::transcript::Transcript;
 use super::why::why;
-use crate::config::{Fault, Faults, PluginsConfig};
+use crate::config::{Fault, Faults, Limit};
 use crate::plugin::{HostOptions, LoadError, Plugin, PluginHost, PluginSource};
 
 /// What is to be run, and how.
@@ -224,14 +224,16 @@ impl Engines {
         if let Some((options, plugin)) = made.get(&limits) {
             return Ok((options.clone(), plugin.clone()));
         }
-        let usual = PluginsConfig::default();
-        let options = HostOptions {
-            cache_dir: Some(self.cache.path().to_owned()),
-            max_memory_bytes: limits.memory.unwrap_or(usual.max_memory_bytes),
-            cpu_per_call: limits.cpu.unwrap_or(usual.cpu_per_call),
-            deliver_timeout: limits.timeout.unwrap_or(usual.deliver_timeout),
-            workers: 16,
-        };
+        let mut options = HostOptions::new(Some(self.cache.path().to_owned()), crate::config::Limits::default(), 16);
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let said = [
+            (Limit::Memory, limits.memory),
+            (Limit::CpuPerCall, limits.cpu.map(millis)),
+            (Limit::DeliverTimeout, limits.timeout.map(millis)),
+        ];
+        for (limit, amount) in said {
+            options = amount.into_iter().fold(options, |options, amount| options.with(limit, amount));
+        }
         let plugin = PluginHost::new(options.clone())?.load(&self.source).await?;
         made.insert(limits, (options.clone(), plugin.clone()));
         Ok((options, plugin))
@@ -333,9 +335,9 @@ fn usage(happened: &Transcript, options: &HostOptions) -> Vec<BatchUsage> {
             records: batch.records,
             calls: calls().count(),
             cpu: calls().map(|usage| usage.cpu).max().unwrap_or_default(),
-            cpu_limit: options.cpu_per_call,
+            cpu_limit: options.limits.duration(Limit::CpuPerCall),
             memory: calls().map(|usage| usage.memory).max().unwrap_or_default(),
-            memory_limit: options.max_memory_bytes,
+            memory_limit: options.limits.of(Limit::Memory),
             host_calls: calls().map(|usage| usage.calls).sum(),
         });
     }

@@ -7,10 +7,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::recent::Recent;
+use crate::capability::Reached;
 use crate::capability::batch::Batch;
 use crate::capability::bindings::types::HostError;
 use crate::capability::body::Charge;
 use crate::capability::records::unreadable;
+use crate::config::Unit;
 use crate::journal::ReadError;
 use crate::record::encode::{Message, Messages, Selection};
 use crate::record::{BodyKind, RecordRef};
@@ -96,10 +98,8 @@ impl Events {
         let rest = message.as_bytes().get(offset as usize..).unwrap_or_default();
         let part = rest.get(..length as usize).unwrap_or(rest);
         if part.len() > MAX_READ {
-            return Err(HostError::Limit(format!(
-                "{} bytes of a message were asked for, and a read gives at most {MAX_READ}: take smaller parts",
-                part.len()
-            )));
+            let reached = Reached::fixed("what one read gives", Unit::Bytes, MAX_READ as u64, part.len() as u64);
+            return Err(reached.refusal_with("take smaller parts of the message"));
         }
         Ok(part.to_vec())
     }

@@ -45,7 +45,7 @@ impl cloudwatch_logs::Host for Caller {
         let batch = self.table.get(&of)?.clone();
         let prepared = encoding::selection(select, batch.count()).and_then(|selection| {
             let charge = match &selection {
-                encode::Selection::Indexes(numbers) => Some(self.bodies.reserve(4 * numbers.len() as u64)?),
+                encode::Selection::Indexes(numbers) => Some(self.reserve(4 * numbers.len() as u64)?),
                 _ => None,
             };
             Ok(Events::new(batch, selection, log_key.as_deref(), charge))
@@ -164,7 +164,7 @@ impl cloudwatch_logs::HostEvents for Caller {
     ) -> wasmtime::Result<Result<Vec<u32>, HostError>> {
         let events = self.table.get(&events)?.clone();
         if let Some(too_many) = too_many_listed(first, count, events.count()) {
-            return Ok(Err(HostError::Limit(too_many)));
+            return Ok(Err(too_many.refusal()));
         }
         let sizes = blocking(move || events.sizes(first, count)).await?;
         Ok(sizes.map_err(|error| super::records::unreadable(&error)))
@@ -188,8 +188,9 @@ impl cloudwatch_logs::HostEvents for Caller {
 }
 
 impl Caller {
-    fn may_touch_group(&self, name: &str) -> Result<(), HostError> {
-        self.work()?;
-        self.services.may_touch_log_group(name)
+    fn may_touch_group(&mut self, name: &str) -> Result<(), HostError> {
+        let checked = self.work().map(drop).and_then(|()| self.services.may_touch_log_group(name));
+        self.note_refused("cloudwatch_logs", &checked);
+        checked
     }
 }

@@ -33,7 +33,6 @@ use crate::fair;
 use crate::telemetry::HttpExchange;
 
 #[cfg(test)]
-#[cfg(test)]
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::credentials::Credentials;
 pub(crate) use self::network::{Network, check_settings};
@@ -53,7 +52,9 @@ impl http::Host for Caller {
             Some(body) => Some(self.table.get(&body)?.bytes.clone()),
             None => None,
         };
-        let (way, outgoing) = match self.outgoing(&request, body) {
+        let checked = self.outgoing(&request, body);
+        self.note_refused("http", &checked);
+        let (way, outgoing) = match checked {
             Ok(ready) => ready,
             Err(refused) => {
                 self.count(&answer::refused());
@@ -64,6 +65,9 @@ impl http::Host for Caller {
         let began = Instant::now();
         let answer =
             AbortOnDrop(tokio::spawn(fair::current().paced(async move { way.send(outgoing).await }))).ended().await?;
+        if let Err(Error::Host(refused @ HostError::Denied(_))) = &answer {
+            self.note_refused("http", &Err::<(), _>(refused.clone()));
+        }
         let counted = answer::exchange(&answer, sent, began.elapsed());
         tracing::debug!(output = %self.services.output(), to, result = counted.result, took = ?counted.took, "an HTTP request");
         self.count(&counted);

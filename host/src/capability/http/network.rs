@@ -59,7 +59,7 @@ impl Network {
     }
 
     /// The same, with names resolved otherwise.
-    pub(super) fn looking_up_with(
+    pub(crate) fn looking_up_with(
         settings: HttpConfig,
         credentials: Credentials,
         lookup: Arc<dyn Lookup>,

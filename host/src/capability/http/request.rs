@@ -8,9 +8,11 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
+use crate::capability::Reached;
 use crate::capability::bindings::http::Request;
 use crate::capability::bindings::types::HostError;
 use crate::capability::escape::one_line;
+use crate::config::Unit;
 
 /// Longest method, bytes. The longest registered one, `UPDATEREDIRECTREF`, has 17.
 const METHOD_BYTES: usize = 32;
@@ -114,11 +116,13 @@ fn url(text: &str) -> Result<Url, HostError> {
 
 fn headers(list: &[(String, String)]) -> Result<HeaderMap, HostError> {
     if list.len() > HEADERS {
-        return Err(HostError::Limit(format!("{} headers are more than the limit of {HEADERS}", list.len())));
+        let all = list.len() as u64;
+        return Err(Reached::fixed("a request", Unit::Count("headers"), HEADERS as u64, all).refusal());
     }
     let bytes: usize = list.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > HEADER_BYTES {
-        return Err(HostError::Limit(format!("headers of {bytes} bytes are more than the limit of {HEADER_BYTES}")));
+        let reached = Reached::fixed("a request's headers together", Unit::Bytes, HEADER_BYTES as u64, bytes as u64);
+        return Err(reached.refusal());
     }
     let mut headers = HeaderMap::with_capacity(list.len());
     for (name, value) in list {

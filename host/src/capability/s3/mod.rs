@@ -217,7 +217,8 @@ impl s3::Host for Caller {
         prefix: String,
         expected_bucket_owner: Option<String>,
     ) -> Answer<Vec<Upload>> {
-        let allowed = self.work().map(|_| ()).and_then(|()| self.services.may_list(&bucket, &prefix));
+        let allowed = self.work().map(drop).and_then(|()| self.services.may_list(&bucket, &prefix));
+        self.note_refused("s3", &allowed);
         if let Err(refused) = allowed {
             return Ok(Err(Error::Host(refused)));
         }
@@ -255,9 +256,10 @@ impl s3::HostPendingPart for Caller {
 }
 
 impl Caller {
-    fn may_touch(&self, bucket: &str, key: &str) -> Result<(), HostError> {
-        self.work()?;
-        self.services.may_touch_key(bucket, key)
+    fn may_touch(&mut self, bucket: &str, key: &str) -> Result<(), HostError> {
+        let checked = self.work().map(drop).and_then(|()| self.services.may_touch_key(bucket, key));
+        self.note_refused("s3", &checked);
+        checked
     }
 
     /// Makes a request with the client, and whether payloads are to be signed.

@@ -54,7 +54,7 @@ impl Bench {
     }
 
     fn body(&mut self, bytes: &'static [u8]) -> Resource<Body> {
-        let charge = BodyBudget::default().reserve(bytes.len() as u64).unwrap();
+        let charge = BodyBudget::new(256 << 20).reserve(bytes.len() as u64).unwrap();
         self.caller.hand_out(Body::new(Bytes::from_static(bytes), charge)).unwrap()
     }
 

@@ -1,13 +1,12 @@
 //! `wharf plugin inspect`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args as ClapArgs;
 
 use super::super::{Ended, print};
 use crate::author::inspect::Inspection;
-use crate::config::PluginsConfig;
+use crate::config::{Level, Limit, Limits};
 use crate::plugin::{HostOptions, PluginHost, PluginSource};
 
 const EXAMPLES: &str = "\
@@ -38,16 +37,10 @@ pub(in crate::cli) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let source = source(&args.plugin, &args.dirs);
-    let limits = PluginsConfig::default();
+    let limits = Limits::default().with(Limit::DeliverTimeout, 60_000, Level::Plugins);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let inspection = runtime.block_on(async {
-        let host = PluginHost::new(HostOptions {
-            cache_dir: crate::author::desk_cache(),
-            max_memory_bytes: limits.max_memory_bytes,
-            cpu_per_call: limits.cpu_per_call,
-            deliver_timeout: Duration::from_secs(60),
-            workers: 1,
-        })?;
+        let host = PluginHost::new(HostOptions::new(crate::author::desk_cache(), limits, 1))?;
         Inspection::of(&source, &host).await
     })?;
     match args.json {

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{
-    AwsConfig, BatchConfig, JournalConfig, LogConfig, PluginsConfig, QueueConfig, RetryConfig, SourceKind,
+    AwsConfig, BatchConfig, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig, RetryConfig,
+    SourceKind,
 };
 use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
@@ -78,15 +79,7 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!(config.aws, AwsConfig::default());
     assert_eq!(config.journal, JournalConfig { segment_bytes: 33_554_432, max_bytes: None, reserve_bytes: 67_108_864 });
     assert_eq!(config.log, LogConfig { level: "info".into(), json: false });
-    assert_eq!(
-        config.plugins,
-        PluginsConfig {
-            dirs: vec![],
-            max_memory_bytes: 67_108_864,
-            cpu_per_call: Duration::from_secs(10),
-            deliver_timeout: Duration::from_secs(900),
-        }
-    );
+    assert_eq!(config.plugins, PluginsConfig { dirs: vec![], limits: Limits::default() });
     let SourceKind::Tail(tail) = &config.sources[0].kind else { panic!("a tail source") };
     assert_eq!(tail.paths, ["/var/log/app.log"]);
     assert!(tail.exclude.is_empty() && tail.read_from_beginning);
@@ -174,9 +167,9 @@ outputs:
     );
     assert_eq!(config.log, LogConfig { level: "info,wharf::journal=debug".into(), json: true });
     assert_eq!(config.admin.unwrap().listen, "[::1]:9600".parse().unwrap());
-    assert_eq!(config.plugins.max_memory_bytes, 134_217_728);
-    assert_eq!(config.plugins.cpu_per_call, Duration::from_secs(2));
-    assert_eq!(config.plugins.deliver_timeout, Duration::from_secs(3600));
+    assert_eq!(config.plugins.limits.of(Limit::Memory), 134_217_728);
+    assert_eq!(config.plugins.limits.duration(Limit::CpuPerCall), Duration::from_secs(2));
+    assert_eq!(config.plugins.limits.duration(Limit::DeliverTimeout), Duration::from_secs(3600));
     let output = &config.outputs[0];
     assert_eq!(output.plugin_source(), PluginSource::File("./plugins/own.wasm".into()));
     assert_eq!(output.matches, ["app", "web.*", "other"]);

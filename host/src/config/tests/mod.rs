@@ -5,6 +5,7 @@ mod faults;
 mod forward;
 mod good;
 mod http;
+mod limits;
 mod plugin;
 mod rest;
 mod tenants;

@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::{Destinations, Output, OutputHandle, OutputSetup, WorkerState};
+use super::{Destinations, Output, OutputHandle, OutputSetup, Quarantines, WorkerState};
 use crate::capability::Services;
 use crate::capability::aws::Connection;
-use crate::config::{AwsConfig, RetryConfig};
+use crate::config::{AwsConfig, Limit, OnQuarantine, RetryConfig};
 use crate::dead_letter::{DeadLetters, Filter, StoredLetter};
 use crate::journal::{self, Journal};
 use crate::plugin::tests::{component, options};
@@ -47,7 +47,8 @@ const NO_SECOND_CHANCE: RetryConfig = RetryConfig { max_age: Duration::ZERO, ..Q
 async fn plugin() -> Plugin {
     static LOADED: OnceCell<(PluginHost, Plugin)> = OnceCell::const_new();
     let load = async || {
-        let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_millis(300), workers: 64, ..options() });
+        let limits = options().with(Limit::CpuPerCall, 300);
+        let host = PluginHost::new(HostOptions { workers: 64, ..limits });
         let host = host.unwrap();
         let plugin = host.load(&PluginSource::File(component().to_owned())).await.unwrap();
         (host, plugin)
@@ -77,6 +78,8 @@ struct Wharf {
     dead_letters: DeadLetters,
     metrics: Metrics,
     destinations: Destinations,
+    quarantines: Quarantines,
+    on_quarantine: OnQuarantine,
     running: Vec<Output>,
 }
 
@@ -129,7 +132,17 @@ impl Place {
         let (queues, _) = ledger.restore(&recovery, options.map(other).collect()).unwrap();
         journal.start(Box::new(move |group| ledger.committed(group)));
         let dead_letters = DeadLetters::open(data_dir);
-        Wharf { state, journal, queues, dead_letters, metrics, destinations: Destinations::default(), running: vec![] }
+        Wharf {
+            state,
+            journal,
+            queues,
+            dead_letters,
+            metrics,
+            destinations: Destinations::default(),
+            quarantines: Quarantines::default(),
+            on_quarantine: OnQuarantine::Hold,
+            running: vec![],
+        }
     }
 
     /// One output, `archive`, where each chunk is a batch, and batches of a tag go in order.
@@ -223,6 +236,8 @@ impl Wharf {
             workers,
             queue: self.queue(output).clone(),
             retry,
+            quarantines: self.quarantines.clone(),
+            on_quarantine: self.on_quarantine,
             destination: self.destinations.get(None, destination),
             journal: self.journal.clone(),
             dead_letters: self.dead_letters.clone(),

@@ -37,8 +37,8 @@ async fn a_batch_that_traps_two_fresh_stores_becomes_dead_letters_and_the_one_be
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_ends_two_fresh_stores_is_named_in_the_dead_letters() {
     for (tag, cause, why) in [
-        ("spin", "cpu_limit", "plugins.cpu_per_call"),
-        ("eat_memory", "out_of_memory", "plugins.max_memory"),
+        ("spin", "cpu_limit", "plugins.limits.cpu_per_call"),
+        ("eat_memory", "out_of_memory", "plugins.limits.max_memory"),
         ("reject_outside", "invalid_report", "rejects record 1, and the batch has 1"),
     ] {
         let place = Place::new();
@@ -81,4 +81,64 @@ async fn after_three_poisonous_batches_in_a_row_the_plugin_is_quarantined_and_th
     assert_eq!(again.letters().len(), 2);
     assert_eq!((again.stores_lost("trap"), again.delivered()), (lost, 0));
     assert_eq!(again.queue("archive").records(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_that_is_bad_in_two_outputs_is_known_as_such_in_the_third_and_one_delivery_clears_it() {
+    let place = Place::new();
+    let outputs = ["a", "b", "archive"];
+    let mut wharf = place.open(&outputs, 1).await;
+    for output in ["a", "b"] {
+        for body in ["1", "2"] {
+            wharf.put_for(output, "trap", &[body]).await;
+        }
+    }
+    let a = wharf.start_with("a", "there", "{}", QUICK).await;
+    let b = wharf.start_with("b", "there", "{}", QUICK).await;
+    until("both are quarantined", || a.status().quarantined && b.status().quarantined).await;
+    let archive = wharf.start(QUICK).await;
+    let status = archive.status();
+    assert!(status.quarantined, "it has never delivered");
+    assert_eq!(status.quarantined_with.iter().map(|output| &**output).collect::<Vec<_>>(), ["a", "b"]);
+    wharf.put("ok", &["good"]).await;
+    until("it waits for its turn", || archive.status().workers == [WorkerState::WaitingForRetry]).await;
+    assert_eq!(wharf.delivered(), 0);
+    // A person ends it.
+    assert!(archive.end_quarantine());
+    until("it is delivered", || wharf.delivered() == 1 && archive.is_empty()).await;
+    assert!(!archive.status().quarantined);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_that_does_not_wait_makes_dead_letters_while_its_plugin_is_quarantined() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    wharf.on_quarantine = OnQuarantine::DeadLetter;
+    for body in ["1", "2", "3", "4", "5"] {
+        wharf.put("trap", &[body]).await;
+    }
+    let output = wharf.start(QUICK).await;
+    until("nothing is left", || output.is_empty() && wharf.rejected("quarantined") == 3).await;
+    assert!(output.status().quarantined);
+    assert_eq!(wharf.rejected("trap"), 2);
+    assert!(wharf.told().last().unwrap().2.contains("on_quarantine: dead_letter"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_end_of_a_store_is_counted_by_its_class_beside_the_plugin_that_ran() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    wharf.put("trap", &["1"]).await;
+    wharf.put("transient", &["2"]).await;
+    wharf.put("put_elsewhere", &["3"]).await;
+    wharf.start(NEVER_AGAIN).await;
+    let failed = |class: &str| {
+        wharf.count(&format!(r#"wharf_output_plugin_failures_total{{output="archive",class="{class}"}}"#))
+    };
+    until("each was tried", || failed("trap") == 1 && failed("guest_error") == 1 && failed("refused") == 1).await;
+    let digest = plugin().await.digest().to_owned();
+    let runs =
+        format!(r#"wharf_output_plugin{{output="archive",plugin="misbehaving",version="0.1.0",digest="{digest}"}}"#);
+    assert_eq!(wharf.count(&runs), 1);
+    assert_eq!(wharf.count(r#"wharf_output_plugin_refused_total{output="archive",capability="s3"}"#), 1);
 }

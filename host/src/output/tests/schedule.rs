@@ -24,8 +24,9 @@ impl Bench {
         let place = Place::new();
         let wharf = place.archive().await;
         let destination = Destinations::default().get(None, "there");
-        let health = Arc::new(PluginHealth::default());
-        let schedule = Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone());
+        let health = Arc::new(Quarantines::default().join("digest", "archive".into()));
+        let schedule =
+            Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), OnQuarantine::Hold);
         Self { schedule, destination, health, now: Instant::now(), _rooms: (place, wharf) }
     }
 

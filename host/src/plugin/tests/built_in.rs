@@ -9,7 +9,7 @@ fn context(services: Arc<Services>, config: &str) -> WorkerContext {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_built_in_plugin_loads_under_its_own_name() {
-    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    let host = PluginHost::new(options().with(Limit::CpuPerCall, 10_000)).unwrap();
     for name in builtin::names() {
         let plugin = host.load(&PluginSource::BuiltIn((*name).into())).await.unwrap();
         assert_eq!(plugin.descriptor().name, *name);
@@ -19,8 +19,8 @@ async fn every_built_in_plugin_loads_under_its_own_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_built_in_plugin_is_configured_in_the_least_memory_that_may_be_configured() {
-    let least = HostOptions { max_memory_bytes: crate::config::LEAST_MEMORY, ..options() };
-    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..least }).unwrap();
+    let least = options().with(Limit::Memory, crate::config::LEAST_MEMORY);
+    let host = PluginHost::new(least.with(Limit::CpuPerCall, 10_000)).unwrap();
     for (name, config) in [
         ("s3", r#"{"bucket":"b","compression":"zstd"}"#.to_owned()),
         ("cloudwatch_logs", format!(r#"{{"log_group_name":"/app","log_stream_template":"$pod{}"}}"#, "x".repeat(400))),
@@ -33,14 +33,14 @@ async fn every_built_in_plugin_is_configured_in_the_least_memory_that_may_be_con
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_that_begins_with_too_much_memory_is_refused_with_the_setting() {
-    let host = PluginHost::new(HostOptions { max_memory_bytes: 1 << 20, ..options() }).unwrap();
+    let host = PluginHost::new(options().with(Limit::Memory, 1 << 20)).unwrap();
     let refused = host.load(&PluginSource::BuiltIn("s3".into())).await.unwrap_err().to_string();
-    assert!(refused.contains("plugins.max_memory") && !refused.contains("pooling"), "{refused}");
+    assert!(refused.contains("plugins.limits.max_memory") && !refused.contains("pooling"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch() {
-    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    let host = PluginHost::new(options().with(Limit::CpuPerCall, 10_000)).unwrap();
     let plugin = host.load(&PluginSource::BuiltIn("s3".into())).await.unwrap();
     let services = Services::detached("archive".into());
     let config = r#"{"bucket":"my-bucket","key_format":"/logs/segment_$INDEX"}"#;
@@ -56,7 +56,7 @@ async fn s3_is_configured_without_disk_and_network_and_says_what_it_will_touch()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cloudwatch_logs_is_configured_without_disk_and_network_and_says_what_it_will_touch() {
-    let host = PluginHost::new(HostOptions { cpu_per_call: Duration::from_secs(10), ..options() }).unwrap();
+    let host = PluginHost::new(options().with(Limit::CpuPerCall, 10_000)).unwrap();
     let plugin = host.load(&PluginSource::BuiltIn("cloudwatch_logs".into())).await.unwrap();
     let services = Services::detached("archive".into());
     let config = r#"{"log_group_name":"/app","log_group_template":"/k8s/$ns","log_stream_prefix":"host-"}"#;

@@ -40,7 +40,7 @@ async fn a_trap_costs_the_store_and_tells_what_the_guest_said_last() {
 async fn a_guest_that_never_ends_is_ended() {
     let death = death("spin").await;
     assert_eq!(death.cause, DeathCause::CpuLimit);
-    assert!(death.message.contains("500.0ms"), "{}", death.message);
+    assert!(death.message.contains("plugins.limits.cpu_per_call is 500 ms, and "), "{}", death.message);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +64,7 @@ async fn a_report_that_lies_is_worth_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_that_is_too_large_is_a_limit_of_the_host() {
-    let bench = Bench::with(HostOptions { max_memory_bytes: 64 << 20, ..options() }, AwsConfig::default()).await;
+    let bench = Bench::with(options().with(Limit::Memory, 64 << 20), AwsConfig::default()).await;
     let Outcome::Died(death) = bench.outcome("reject_everything_with_long_reasons").await else { panic!("it lives") };
     assert_eq!(death.cause, DeathCause::HostLimit, "{}", death.message);
 }
@@ -77,7 +77,7 @@ async fn rejected_records_come_out_with_their_reasons() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_may_reject_each_of_very_many_records() {
-    let bench = Bench::with(HostOptions { max_memory_bytes: 64 << 20, ..options() }, AwsConfig::default()).await;
+    let bench = Bench::with(options().with(Limit::Memory, 64 << 20), AwsConfig::default()).await;
     let lines = vec!["x"; 10_000];
     let delivery = bench.batch_of("reject_all", &[lines.as_slice(); 40]).await;
     let (outcome, _) = bench.worker().await.deliver(delivery).await;
@@ -110,7 +110,7 @@ async fn a_host_call_that_never_ends_runs_into_the_wall_clock() {
         region: Some("us-east-1".into()),
         ..AwsConfig::default()
     };
-    let bench = Bench::with(HostOptions { deliver_timeout: Duration::from_millis(300), ..options() }, aws).await;
+    let bench = Bench::with(options().with(Limit::DeliverTimeout, 300), aws).await;
     let Outcome::Died(death) = bench.outcome("put").await else { panic!("it lives") };
     assert_eq!(death.cause, DeathCause::Timeout);
 }

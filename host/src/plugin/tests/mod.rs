@@ -1,10 +1,12 @@
 //! Real components in a real host, with a real journal and state behind them.
 
 mod built_in;
+mod hostile;
 mod http;
 mod loading;
 mod misbehaving;
 pub(crate) mod odd;
+mod recycle;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,7 @@ use tempfile::TempDir;
 use super::{Delivery, HostOptions, Outcome, Plugin, PluginHost, PluginSource, Worker, WorkerContext};
 use crate::capability::Services;
 use crate::capability::aws::Connection;
-use crate::config::{AwsConfig, GrantsConfig, S3Grant};
+use crate::config::{AwsConfig, GrantsConfig, Limit, Limits, S3Grant};
 use crate::journal::{self, Journal};
 use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey, Partitioning, Portion};
 use crate::state::{BatchId, BatchRow, State};
@@ -42,13 +44,10 @@ pub(crate) fn component() -> &'static Path {
 
 /// Options with a cache that all tests share, so that the component is compiled once.
 pub(crate) fn options() -> HostOptions {
-    HostOptions {
-        cache_dir: Some(component().with_file_name("cache")),
-        max_memory_bytes: MEMORY,
-        cpu_per_call: Duration::from_millis(500),
-        deliver_timeout: Duration::from_secs(60),
-        workers: 4,
-    }
+    HostOptions::new(Some(component().with_file_name("cache")), Limits::default(), 4)
+        .with(Limit::Memory, MEMORY)
+        .with(Limit::CpuPerCall, 500)
+        .with(Limit::DeliverTimeout, 60_000)
 }
 
 /// An output's surroundings.
@@ -58,7 +57,8 @@ struct Bench {
     state: State,
     metrics: Metrics,
     services: Arc<Services>,
-    _dir: TempDir,
+    output: Arc<str>,
+    _dir: Arc<TempDir>,
 }
 
 impl Bench {
@@ -67,6 +67,12 @@ impl Bench {
     }
 
     async fn with(options: HostOptions, aws: AwsConfig) -> Self {
+        let host = PluginHost::new(options).unwrap();
+        let plugin = host.load(&PluginSource::File(component().to_owned())).await.unwrap();
+        Self::with_plugin(plugin, aws).await
+    }
+
+    async fn with_plugin(plugin: Plugin, aws: AwsConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let limits = journal::Options { segment_bytes: 1 << 20, max_bytes: None, reserve_bytes: 0 };
         let (journal, _) = Journal::open(&dir.path().join("journal"), &dir.path().join("quarantine"), limits).unwrap();
@@ -76,14 +82,25 @@ impl Bench {
         let credentials = aws_credential_types::Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
         let connection = Connection::with_credentials(aws, credentials);
         let services = Services::over("archive".into(), connection, state.clone(), metrics.clone());
-        let host = PluginHost::new(options).unwrap();
-        let plugin = host.load(&PluginSource::File(component().to_owned())).await.unwrap();
-        Self { plugin, journal, state, metrics, services, _dir: dir }
+        Self { plugin, journal, state, metrics, services, output: "archive".into(), _dir: Arc::new(dir) }
+    }
+
+    /// Another output with the same rooms.
+    fn beside(&self, services: Arc<Services>, plugin: Plugin) -> Self {
+        Self {
+            plugin,
+            journal: self.journal.clone(),
+            state: self.state.clone(),
+            metrics: self.metrics.clone(),
+            output: Arc::clone(services.output()),
+            services,
+            _dir: Arc::clone(&self._dir),
+        }
     }
 
     fn context(&self, config: &str) -> WorkerContext {
         WorkerContext {
-            output: "archive".into(),
+            output: Arc::clone(&self.output),
             worker: 0,
             hostname: "host".into(),
             config: config.into(),
@@ -124,7 +141,7 @@ impl Bench {
         let last = found.last().map_or(ChunkId(0), |portion| portion.id);
         let row = BatchRow {
             id: BatchId(id),
-            output: "archive".into(),
+            output: Arc::clone(&self.output),
             partition: "".into(),
             number,
             first,

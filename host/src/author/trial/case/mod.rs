@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{
-    AwsConfig, BatchConfig, Credential, Entry, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OutputConfig,
-    Place, QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials, read_grants,
-    read_retry, read_yaml, text_of,
+    AwsConfig, BatchConfig, Credential, Entry, Fault, Faults, GrantsConfig, Meaning, Node, NodeValue, OnQuarantine,
+    OutputConfig, Place, QueueConfig, RetryConfig, Scalar, Section, Sink, plugin_config, read_batch, read_credentials,
+    read_grants, read_retry, read_yaml, text_of,
 };
 use crate::plugin::PluginSource;
 
@@ -252,6 +252,8 @@ fn output(
         batch,
         queue: QueueConfig::default(),
         retry,
+        on_quarantine: OnQuarantine::default(),
+        limits: crate::config::Limits::default(),
         aws: AwsConfig::default(),
         grants: GrantsConfig::default(),
         config,

@@ -57,7 +57,7 @@ async fn memory_without_end() {
         "{told:?}"
     );
     // 4 MiB.
-    assert!(told[0].contains("may have 4194304 (plugins.max_memory)"), "{told:?}");
+    assert!(told[0].contains("plugins.limits.max_memory is 4194304 bytes"), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
