@@ -153,7 +153,7 @@ fn user(section: &Section<'_>, path: String, item: &Node) -> Option<ForwardUser>
     Some(ForwardUser { username: username?, password: password? })
 }
 
-fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
+pub(crate) fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
     section.missing("cert_file", "name the PEM file of the server's certificate");
     section.missing("key_file", "name the PEM file of its private key");
     let cert_file = section.text("cert_file").map(PathBuf::from);

@@ -21,6 +21,7 @@ mod json;
 mod load;
 mod model;
 mod node;
+mod otlp;
 mod outputs;
 mod reader;
 mod rest;

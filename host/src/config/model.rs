@@ -203,25 +203,35 @@ pub enum SourceKind {
     Http(HttpSourceConfig),
     /// Takes records from Fluentd, Fluent Bit and their libraries.
     Forward(Box<ForwardConfig>),
+    /// Takes log records by OTLP.
+    Otlp(Box<OtlpConfig>),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
 }
 
 impl SourceKind {
-    /// The address that it listens on, if it does.
+    /// The addresses that it takes connections on, each with its key.
     #[must_use]
-    pub fn listen(&self) -> Option<SocketAddr> {
+    pub fn listens(&self) -> Vec<(&'static str, SocketAddr)> {
+        let some = |key, address: Option<SocketAddr>| address.map(|address| (key, address));
         match self {
-            Self::Http(http) => Some(http.listen),
-            Self::Forward(forward) => forward.listen,
-            Self::Tail(_) | Self::Stdin | Self::Generate(_) => None,
+            Self::Http(http) => vec![("listen", http.listen)],
+            Self::Forward(forward) => some("listen", forward.listen).into_iter().collect(),
+            Self::Otlp(otlp) => {
+                [some("grpc.listen", otlp.grpc), some("http.listen", otlp.http)].into_iter().flatten().collect()
+            }
+            Self::Tail(_) | Self::Stdin | Self::Generate(_) => vec![],
         }
     }
 
     /// Whether its records may have other tags than the source's.
     #[must_use]
     pub fn has_tags_of_its_own(&self) -> bool {
-        matches!(self, Self::Forward(forward) if matches!(forward.tag, ForwardTag::Sent { .. }))
+        match self {
+            Self::Forward(forward) => matches!(forward.tag, ForwardTag::Sent { .. }),
+            Self::Otlp(otlp) => otlp.tag_from.is_some(),
+            Self::Tail(_) | Self::Stdin | Self::Http(_) | Self::Generate(_) => false,
+        }
     }
 }
 
@@ -316,6 +326,38 @@ pub struct ForwardUser {
     pub username: String,
     /// Password.
     pub password: Secret,
+}
+
+/// Log records by OTLP. It listens for gRPC, HTTP, or both.
+#[derive(Debug, Clone)]
+pub struct OtlpConfig {
+    /// Address for gRPC.
+    pub grpc: Option<SocketAddr>,
+    /// Address for HTTP.
+    pub http: Option<SocketAddr>,
+    /// TLS on both.
+    pub tls: Option<TlsConfig>,
+    /// How a record looks.
+    pub format: OtlpFormat,
+    /// The attribute of resources whose value is the tag of their records. Default: none, the source's tag.
+    pub tag_from: Option<String>,
+    /// Largest request, after decompression. Default 16 MiB.
+    pub max_body_bytes: u64,
+    /// How long TLS, and the beginning of a connection by gRPC, may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection by HTTP may stay open without a request, or a request's head take. Default 75 s.
+    pub idle_timeout: Duration,
+    /// Connections at the same time, of both together. Default 1024.
+    pub max_connections: usize,
+}
+
+/// How a log record of OTLP looks as JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtlpFormat {
+    /// Plain JSON: attributes are an object, values are themselves.
+    Json,
+    /// OTLP/JSON: `ResourceLogs` with this one record.
+    OtlpJson,
 }
 
 /// PEM files of a server by TLS.

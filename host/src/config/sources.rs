@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::fault::{Place, choices, nearest};
 use super::forward;
 use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
+use super::otlp;
 use super::reader::{Elsewhere, Section};
 use super::top::MOMENT;
 
@@ -16,7 +17,10 @@ pub(crate) struct Read {
     pub listen_is_hidden: bool,
 }
 
-const TYPES: [&str; 5] = ["tail", "stdin", "http", "forward", "generate"];
+const TYPES: [&str; 6] = ["tail", "stdin", "http", "forward", "otlp", "generate"];
+
+/// Keys behind which addresses are.
+const LISTENING: [&str; 5] = ["listen", "grpc", "http", "tcp", "udp"];
 
 const NAME: (&str, &str) = ("name", "the source's name is its key under \"sources\"; what it does is \"type\"");
 const TAIL: Elsewhere = &[
@@ -57,7 +61,9 @@ pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
         }
         let path = section.path_of(&entry.key);
         let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
-        let (listen_at, listen_is_hidden) = (source.place_of("listen"), source.is_hidden("listen"));
+        let listen_key = LISTENING.into_iter().find(|key| source.is_written(key)).unwrap_or("listen");
+        let listen_is_hidden = LISTENING.into_iter().any(|key| source.is_hidden(key));
+        let listen_at = source.place_of(listen_key);
         let sink = source.sink();
         let Some(config) = one(source, &entry.key, tenant) else { continue };
         if matches!(config.kind, SourceKind::Stdin) {
@@ -109,6 +115,7 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<Sou
             forward::forward(&mut section, tag.as_deref()).map(|it| SourceKind::Forward(Box::new(it))),
             forward::ELSEWHERE,
         ),
+        "otlp" => (otlp::otlp(&mut section).map(|it| SourceKind::Otlp(Box::new(it))), otlp::ELSEWHERE),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         _ if section.is_hidden("type") => {
             let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));

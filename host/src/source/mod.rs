@@ -1,4 +1,4 @@
-//! Sources take records in: files that grow, standard input, HTTP, the Fluentd forward protocol, and made-up records for trials.
+//! Sources take records in: files that grow, standard input, HTTP, the Fluentd forward protocol, OTLP, and made-up records for trials.
 //!
 //! Each parses its input into chunks and hands them to the [`Intake`]. Whoever sent a record is answered only when its
 //! chunk is durable; where a source reads from something that stays (files), its position is in the chunk. A source stops when
@@ -10,8 +10,10 @@ mod generate;
 mod http;
 mod lane;
 mod lines;
+mod otlp;
 mod places;
 mod room;
+mod secured;
 mod sink;
 mod stdin;
 mod tail;
@@ -52,6 +54,7 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
         SourceKind::Stdin => stdin::spawn(config, sink, shutdown),
         SourceKind::Http(http) => http::spawn(config, http, sink, shutdown),
         SourceKind::Forward(forward) => forward::spawn(config, forward, sink, shutdown),
+        SourceKind::Otlp(otlp) => otlp::spawn(config, otlp, sink, shutdown),
         SourceKind::Generate(generate) => Ok(generate::spawn(config, generate, sink, shutdown)),
     }
 }
@@ -64,6 +67,7 @@ pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
         SourceKind::Stdin => &["line_too_long", "stopped"],
         SourceKind::Http(_) => &["invalid"],
         SourceKind::Forward(_) => &["group_mark"],
+        SourceKind::Otlp(_) => &["invalid"],
         SourceKind::Generate(_) => &[],
     }
 }
@@ -74,6 +78,7 @@ pub fn refusal_reasons(kind: &SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::Http(_) => &http::REFUSALS,
         SourceKind::Forward(_) => &forward::REFUSALS,
+        SourceKind::Otlp(_) => &otlp::REFUSALS,
         SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Generate(_) => &[],
     }
 }

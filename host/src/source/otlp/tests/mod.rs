@@ -1,0 +1,1 @@
+//! Requests as the specification has them, over real sockets.
