@@ -5,6 +5,7 @@ mod faults;
 mod forward;
 mod good;
 mod http;
+mod otlp;
 mod plugin;
 mod rest;
 mod yaml;

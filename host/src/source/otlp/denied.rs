@@ -1,7 +1,7 @@
 //! Why a request is not taken, and what that is in both protocols.
 //!
 //! "Failures" of OTLP/gRPC and of OTLP/HTTP say which answers make a sender try again. Pressure is `UNAVAILABLE` with `RetryInfo`, and 503 with
-//! `Retry-After`: 429 is as good by the specification, but the Python SDK drops what it is answered with.
+//! `Retry-After`: 429 is as good by the specification, but some senders try again only after a 5xx.
 
 use std::time::Duration;
 

@@ -20,6 +20,7 @@ mod logs_order;
 mod logs_records;
 mod logs_rejected;
 mod logs_support;
+mod otlp;
 mod plugin_languages;
 mod plugin_projects;
 mod plugin_trial;
