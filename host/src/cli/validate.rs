@@ -85,6 +85,12 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                     let http = otlp.http.map(|listen| format!("http {listen}"));
                     ("otlp", [grpc, http].into_iter().flatten().collect::<Vec<_>>().join(" "))
                 }
+                SourceKind::Syslog(syslog) => {
+                    let tcp = syslog.tcp.map(|listen| format!("tcp {listen}"));
+                    let udp = syslog.udp.map(|listen| format!("udp {listen}"));
+                    let socket = syslog.unix_path.as_ref().map(|path| path.display().to_string());
+                    ("syslog", [tcp, udp, socket].into_iter().flatten().collect::<Vec<_>>().join(" "))
+                }
                 SourceKind::Generate(g) => {
                     ("generate", g.rate.map_or_else(|| "as fast as it goes".into(), |r| format!("{r}/s")))
                 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
@@ -190,6 +192,8 @@ pub struct SourceConfig {
     pub tag: Arc<str>,
     /// What it does.
     pub kind: SourceKind,
+    /// How its lines are parsed; none: they stay text.
+    pub parse: Option<Arc<ParseConfig>>,
 }
 
 /// What a source does.
@@ -205,6 +209,8 @@ pub enum SourceKind {
     Forward(Box<ForwardConfig>),
     /// Takes log records by OTLP.
     Otlp(Box<OtlpConfig>),
+    /// Takes messages of syslog.
+    Syslog(Box<SyslogConfig>),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
 }
@@ -220,6 +226,7 @@ impl SourceKind {
             Self::Otlp(otlp) => {
                 [some("grpc.listen", otlp.grpc), some("http.listen", otlp.http)].into_iter().flatten().collect()
             }
+            Self::Syslog(syslog) => some("tcp.listen", syslog.tcp).into_iter().collect(),
             Self::Tail(_) | Self::Stdin | Self::Generate(_) => vec![],
         }
     }
@@ -230,7 +237,7 @@ impl SourceKind {
         match self {
             Self::Forward(forward) => matches!(forward.tag, ForwardTag::Sent { .. }),
             Self::Otlp(otlp) => otlp.tag_from.is_some(),
-            Self::Tail(_) | Self::Stdin | Self::Http(_) | Self::Generate(_) => false,
+            Self::Tail(_) | Self::Stdin | Self::Http(_) | Self::Syslog(_) | Self::Generate(_) => false,
         }
     }
 }
@@ -358,6 +365,68 @@ pub enum OtlpFormat {
     Json,
     /// OTLP/JSON: `ResourceLogs` with this one record.
     OtlpJson,
+}
+
+/// Messages of syslog.
+#[derive(Debug, Clone)]
+pub struct SyslogConfig {
+    /// Address for TCP, or for TLS.
+    pub tcp: Option<SocketAddr>,
+    /// Address for UDP.
+    pub udp: Option<SocketAddr>,
+    /// Path of a Unix datagram socket.
+    pub unix_path: Option<PathBuf>,
+    /// TLS on TCP.
+    pub tls: Option<TlsConfig>,
+    /// Longest message; a longer one is cut there. Default 64 KiB.
+    pub max_message_bytes: u64,
+    /// Where times are that do not say it. Default UTC.
+    pub time_zone: TimeZone,
+    /// How long TLS may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection may stay open without a message. Default: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
+}
+
+/// How lines become objects.
+#[derive(Debug, Clone)]
+pub struct ParseConfig {
+    /// What a line is.
+    pub format: ParseFormat,
+    /// The key whose value is the record's time; none: the time of reading.
+    pub time_key: Option<String>,
+    /// How that is written.
+    pub time_format: TimeFormat,
+    /// Where times are that do not say it. Default UTC.
+    pub time_zone: TimeZone,
+    /// Whether the key stays in the record. Default no.
+    pub keep_time_key: bool,
+}
+
+/// What a line is.
+#[derive(Debug, Clone)]
+pub enum ParseFormat {
+    /// An object of JSON.
+    Json,
+    /// What a regular expression with named groups finds.
+    Regex(regex::bytes::Regex),
+    /// `key=value key="a value"`
+    Logfmt,
+    /// The log format of Kubernetes' container runtimes.
+    Cri,
+}
+
+/// How a time is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeFormat {
+    /// A text of RFC 3339, or a number of seconds.
+    Auto,
+    /// A number of units of so many nanoseconds.
+    Epoch(i64),
+    /// As strptime has it.
+    Pattern(String),
 }
 
 /// PEM files of a server by TLS.

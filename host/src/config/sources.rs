@@ -7,7 +7,9 @@ use super::fault::{Place, choices, nearest};
 use super::forward;
 use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
 use super::otlp;
+use super::parse;
 use super::reader::{Elsewhere, Section};
+use super::syslog;
 use super::top::MOMENT;
 
 /// A source, where its address is written, and whether that came from the environment.
@@ -17,7 +19,7 @@ pub(crate) struct Read {
     pub listen_is_hidden: bool,
 }
 
-const TYPES: [&str; 6] = ["tail", "stdin", "http", "forward", "otlp", "generate"];
+const TYPES: [&str; 7] = ["tail", "stdin", "http", "forward", "otlp", "syslog", "generate"];
 
 /// Keys behind which addresses are.
 const LISTENING: [&str; 5] = ["listen", "grpc", "http", "tcp", "udp"];
@@ -32,6 +34,8 @@ const TAIL: Elsewhere = &[
     ("start_position", "write read_from: beginning or end"),
     ("db", "positions are kept in data_dir by themselves"),
     ("max_line_bytes", "did you mean \"max_line_size\"?"),
+    ("parser", "write parse: { format: json }, regex, logfmt or cri"),
+    ("format", "write parse: { format: json }, regex, logfmt or cri"),
 ];
 const HTTP: Elsewhere = &[
     NAME,
@@ -116,6 +120,7 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<Sou
             forward::ELSEWHERE,
         ),
         "otlp" => (otlp::otlp(&mut section).map(|it| SourceKind::Otlp(Box::new(it))), otlp::ELSEWHERE),
+        "syslog" => (syslog::syslog(&mut section).map(|it| SourceKind::Syslog(Box::new(it))), syslog::ELSEWHERE),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         _ if section.is_hidden("type") => {
             let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));
@@ -132,8 +137,13 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>) -> Option<Sou
             return None;
         }
     };
+    let parse = match &kind {
+        Some(SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Http(_)) => parse::parse(&mut section),
+        _ => None,
+    };
     section.finish(elsewhere);
     Some(SourceConfig {
+        parse: parse.map(Arc::new),
         name: super::tenants::full_name(tenant, name),
         tenant: tenant.map(Arc::from),
         tag: tag.map_or_else(|| name.into(), Arc::from),

@@ -26,6 +26,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()>;
     /// Counts records that lost a part, or were refused for good.
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
+    /// Counts records that could not be parsed as the configuration asks, for a fixed reason: they go on as they are.
+    fn count_unparsed(&self, source: &str, reason: &'static str, records: u64);
     /// Counts a request that was not taken.
     fn count_refused(&self, source: &str, reason: &'static str);
     /// Counts connections that were opened, or (with a minus) ended.
@@ -54,6 +56,9 @@ impl Sink for Intake {
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         Intake::count_discarded(self, source, reason, records);
+    }
+    fn count_unparsed(&self, source: &str, reason: &'static str, records: u64) {
+        Intake::count_unparsed(self, source, reason, records);
     }
     fn count_refused(&self, source: &str, reason: &'static str) {
         Intake::count_refused(self, source, reason);

@@ -105,6 +105,10 @@ struct List<T: Default + for<'a> Deserialize<'a>> {
 /// Reads an `ExportLogsServiceRequest`.
 pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> {
     let text = simdutf8::basic::from_utf8(request).map_err(|_| Denied::Malformed("it is not UTF-8".to_owned()))?;
+    // A list would be read as the fields in their order.
+    if !text.trim_start().starts_with('{') {
+        return Err(Denied::Malformed("it should be an object".to_owned()));
+    }
     let request: Request<'_> = serde_json::from_str(text).map_err(|e| Denied::Malformed(e.to_string()))?;
     for resource_logs in request.resource_logs {
         gather.resource(resource_logs.resource.map(Owner::into_resource), resource_logs.schema_url)?;
@@ -121,6 +125,9 @@ pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied
 fn record(text: &str) -> Result<LogRecord, String> {
     if text.len() > LARGEST_RECORD {
         return Err(format!("it has {} bytes; the most is {LARGEST_RECORD}", text.len()));
+    }
+    if !text.starts_with('{') {
+        return Err("it should be an object".to_owned());
     }
     let record: Record = serde_json::from_str(text).map_err(|e| e.to_string())?;
     Ok(LogRecord {

@@ -67,10 +67,14 @@ impl Ears {
             Ok((socket, path.clone()))
         });
         let ears = Self { tcp, tls, udp, unix: unix.transpose()? };
-        for (what, address) in [("tcp", &ears.tcp.as_ref().map(|it| it.1)), ("udp", &ears.udp.as_ref().map(|it| it.1))] {
-            if let Some(address) = address {
-                info!(source = %name, what, tls = ears.tls.is_some(), "listening on {address}");
-            }
+        if let Some((_, address)) = &ears.tcp {
+            info!(source = %name, tls = ears.tls.is_some(), "listening on {address}");
+        }
+        if let Some((_, address)) = &ears.udp {
+            info!(source = %name, "listening on {address} (UDP)");
+        }
+        if let Some((_, path)) = &ears.unix {
+            info!(source = %name, "listening on {}", path.display());
         }
         Ok(ears)
     }
@@ -109,11 +113,11 @@ impl Ears {
         let over_udp = async {
             let Some((socket, address)) = &self.udp else { return };
             let drops = Drops::new(&door, address.port());
-            datagrams(&door, Some(drops), async |bytes: &mut BytesMut| socket.recv_buf(bytes).await).await;
+            datagrams(&door, Some(drops), Socket::Udp(socket)).await;
         };
         let over_unix = async {
             let Some((socket, path)) = &self.unix else { return };
-            datagrams(&door, None, async |bytes: &mut BytesMut| socket.recv_buf(bytes).await).await;
+            datagrams(&door, None, Socket::Unix(socket)).await;
             let _ = std::fs::remove_file(path);
         };
         tokio::join!(over_tcp, over_udp, over_unix);
@@ -216,19 +220,30 @@ async fn within<T>(patience: Option<Duration>, work: impl Future<Output = T>) ->
     }
 }
 
+/// Where datagrams come from.
+enum Socket<'a> {
+    Udp(&'a UdpSocket),
+    Unix(&'a UnixDatagram),
+}
+
+impl Socket<'_> {
+    async fn receive(&self, bytes: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Udp(socket) => socket.recv_buf(bytes).await,
+            Self::Unix(socket) => socket.recv_buf(bytes).await,
+        }
+    }
+}
+
 /// Takes datagrams: each is a message (RFC 5426, 3.1).
-async fn datagrams(
-    door: &Arc<Door>,
-    mut drops: Option<Drops>,
-    receive: impl AsyncFn(&mut BytesMut) -> io::Result<usize>,
-) {
+async fn datagrams(door: &Arc<Door>, mut drops: Option<Drops>, socket: Socket<'_>) {
     let mut collect = Collect::new(door);
     let mut buffer = BytesMut::with_capacity(DATAGRAM);
     loop {
         buffer.clear();
         buffer.reserve(DATAGRAM);
         let patience = if !collect.is_empty() { PACE } else { LOOK_EVERY };
-        let handed_in = match door.shutdown.run_until_cancelled(tokio::time::timeout(patience, receive(&mut buffer))).await {
+        let handed_in = match door.shutdown.run_until_cancelled(tokio::time::timeout(patience, socket.receive(&mut buffer))).await {
             None => break,
             Some(Ok(Ok(_))) => {
                 let kept = buffer.len().min(door.most_bytes);

@@ -2,9 +2,9 @@
 //!
 //! What begins with no `<PRI>` is no message, and stays text.
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, Zoned};
 
 use crate::record::DateFormat;
 use crate::record::encode::escape_lossy;
@@ -125,15 +125,13 @@ impl Reading {
             (a.is_ascii_digit() && b.is_ascii_digit()).then(|| ((a - b'0') * 10 + (b - b'0')) as i8)
         };
         let (day, hour, minute, second) = (two(d0, d1)?, two(h0, h1)?, two(n0, n1)?, two(s0, s1)?);
-        let here: Zoned = now.to_zoned(self.zone.clone());
+        let here = self.zone.to_datetime(now);
         let in_year = |year: i16| {
             let time = DateTime::new(year, month, day, hour, minute, second.min(59), 0).ok()?;
-            Some(time.to_zoned(self.zone.clone()).ok()?.timestamp())
+            self.zone.to_timestamp(time).ok()
         };
         let years = [here.year().checked_sub(1), Some(here.year()), here.year().checked_add(1)];
-        let time = years.into_iter().flatten().filter_map(in_year).min_by_key(|time| {
-            (time.as_nanosecond() - now.as_nanosecond()).unsigned_abs()
-        })?;
+        let time = years.into_iter().flatten().filter_map(in_year).min_by_key(|time| (time.as_nanosecond() - now.as_nanosecond()).unsigned_abs())?;
         Some((time, behind))
     }
 }

@@ -271,6 +271,10 @@ fn tls(name: &str) -> PathBuf {
 }
 
 fn secure_client(certificate: Option<&str>) -> reqwest::Client {
+    secure_builder(certificate, &[]).build().unwrap()
+}
+
+fn secure_builder(certificate: Option<&str>, protocols: &[&[u8]]) -> reqwest::ClientBuilder {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -279,7 +283,7 @@ fn secure_client(certificate: Option<&str>) -> reqwest::Client {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = config.with_root_certificates(roots);
-    let config = match certificate {
+    let mut config = match certificate {
         None => config.with_no_client_auth(),
         Some(name) => {
             let chain = vec![CertificateDer::from_pem_file(tls(&format!("{name}.pem"))).unwrap()];
@@ -287,7 +291,8 @@ fn secure_client(certificate: Option<&str>) -> reqwest::Client {
             config.with_client_auth_cert(chain, key).unwrap()
         }
     };
-    reqwest::Client::builder().no_proxy().tls_backend_preconfigured(config).build().unwrap()
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    reqwest::Client::builder().no_proxy().tls_backend_preconfigured(config)
 }
 
 #[tokio::test]
@@ -313,7 +318,8 @@ async fn both_are_secure_by_tls_and_may_ask_for_certificates() {
         server.address().port()
     );
     let framed = [&[0][..], &(body.len() as u32).to_be_bytes(), &body].concat();
-    let answer = secure_client(Some("client")).post(&url).header("content-type", "application/grpc").body(framed);
+    let answer = secure_builder(Some("client"), &[b"h2"]).http2_prior_knowledge().build().unwrap();
+    let answer = answer.post(&url).header("content-type", "application/grpc").body(framed);
     let answer = answer.send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.version()), (200, reqwest::Version::HTTP_2));
     assert_eq!(server.sink.lines(), [r#"{"body":"s"}"#]);

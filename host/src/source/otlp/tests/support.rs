@@ -80,7 +80,7 @@ impl Server {
         };
         change(&mut otlp);
         let kind = SourceKind::Otlp(Box::new(otlp));
-        let source = SourceConfig { name: "otlp".into(), tenant: None, tag: "otlp.tag".into(), kind };
+        let source = SourceConfig { name: "otlp".into(), tenant: None, parse: None, tag: "otlp.tag".into(), kind };
         let (sink, shutdown) = (FakeSink::new(), CancellationToken::new());
         let running = spawn_into(&source, Arc::new(sink.clone()), shutdown.clone()).unwrap();
         Self { running, shutdown, sink }
