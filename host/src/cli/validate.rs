@@ -77,6 +77,17 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                     let socket = forward.unix_path.as_ref().map(|path| path.display().to_string());
                     ("forward", [address, socket].into_iter().flatten().collect::<Vec<_>>().join(" "))
                 }
+                SourceKind::Otlp(otlp) => {
+                    let grpc = otlp.grpc.map(|listen| format!("grpc {listen}"));
+                    let http = otlp.http.map(|listen| format!("http {listen}"));
+                    ("otlp", [grpc, http].into_iter().flatten().collect::<Vec<_>>().join(" "))
+                }
+                SourceKind::Syslog(syslog) => {
+                    let tcp = syslog.tcp.map(|listen| format!("tcp {listen}"));
+                    let udp = syslog.udp.map(|listen| format!("udp {listen}"));
+                    let socket = syslog.unix_path.as_ref().map(|path| path.display().to_string());
+                    ("syslog", [tcp, udp, socket].into_iter().flatten().collect::<Vec<_>>().join(" "))
+                }
                 SourceKind::Generate(g) => {
                     ("generate", g.rate.map_or_else(|| "as fast as it goes".into(), |r| format!("{r}/s")))
                 }
@@ -86,6 +97,7 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                     ForwardTag::Sent { prefix } => Some(format!("{prefix}(as sent)")),
                     ForwardTag::OfSource => None,
                 },
+                SourceKind::Otlp(otlp) => otlp.tag_from.as_ref().map(|name| format!("(by {name})")),
                 _ => None,
             };
             let tag = sent.unwrap_or_else(|| s.tag.to_string());

@@ -170,7 +170,7 @@ fn user(
     Some(ForwardUser { username: username?, password: password?, tenant })
 }
 
-fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
+pub(crate) fn tls(mut section: Section<'_>) -> Option<TlsConfig> {
     section.missing("cert_file", "name the PEM file of the server's certificate");
     section.missing("key_file", "name the PEM file of its private key");
     let cert_file = section.file("cert_file");

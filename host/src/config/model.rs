@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use super::fault::Place;
 use super::http_destination::HttpDestination;
 use super::limits::Limits;
@@ -215,6 +217,8 @@ pub struct SourceConfig {
     pub tag: Arc<str>,
     /// What it does.
     pub kind: SourceKind,
+    /// How its lines are parsed; none: they stay text.
+    pub parse: Option<Arc<ParseConfig>>,
 }
 
 impl SourceConfig {
@@ -230,7 +234,11 @@ impl SourceConfig {
                 let users = forward.security.iter().flat_map(|security| &security.users);
                 users.map(|user| user.tenant.as_deref()).collect()
             }
-            SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Generate(_) => vec![],
+            SourceKind::Tail(_)
+            | SourceKind::Stdin
+            | SourceKind::Otlp(_)
+            | SourceKind::Syslog(_)
+            | SourceKind::Generate(_) => vec![],
         };
         senders.sort_unstable();
         senders.dedup();
@@ -249,25 +257,38 @@ pub enum SourceKind {
     Http(HttpSourceConfig),
     /// Takes records from Fluentd, Fluent Bit and their libraries.
     Forward(Box<ForwardConfig>),
+    /// Takes log records by OTLP.
+    Otlp(Box<OtlpConfig>),
+    /// Takes messages of syslog.
+    Syslog(Box<SyslogConfig>),
     /// Makes records up, for trials.
     Generate(GenerateConfig),
 }
 
 impl SourceKind {
-    /// The address that it listens on, if it does.
+    /// The addresses that it takes connections on, each with its key.
     #[must_use]
-    pub fn listen(&self) -> Option<SocketAddr> {
+    pub fn listens(&self) -> Vec<(&'static str, SocketAddr)> {
+        let some = |key, address: Option<SocketAddr>| address.map(|address| (key, address));
         match self {
-            Self::Http(http) => Some(http.listen),
-            Self::Forward(forward) => forward.listen,
-            Self::Tail(_) | Self::Stdin | Self::Generate(_) => None,
+            Self::Http(http) => vec![("listen", http.listen)],
+            Self::Forward(forward) => some("listen", forward.listen).into_iter().collect(),
+            Self::Otlp(otlp) => {
+                [some("grpc.listen", otlp.grpc), some("http.listen", otlp.http)].into_iter().flatten().collect()
+            }
+            Self::Syslog(syslog) => some("tcp.listen", syslog.tcp).into_iter().collect(),
+            Self::Tail(_) | Self::Stdin | Self::Generate(_) => vec![],
         }
     }
 
     /// Whether its records may have other tags than the source's.
     #[must_use]
     pub fn has_tags_of_its_own(&self) -> bool {
-        matches!(self, Self::Forward(forward) if matches!(forward.tag, ForwardTag::Sent { .. }))
+        match self {
+            Self::Forward(forward) => matches!(forward.tag, ForwardTag::Sent { .. }),
+            Self::Otlp(otlp) => otlp.tag_from.is_some(),
+            Self::Tail(_) | Self::Stdin | Self::Http(_) | Self::Syslog(_) | Self::Generate(_) => false,
+        }
     }
 }
 
@@ -375,6 +396,100 @@ pub struct ForwardUser {
     pub password: Secret,
     /// Whose records it sends; none: the operator's, or that of the tenant which claims their tag.
     pub tenant: Option<Arc<str>>,
+}
+
+/// Log records by OTLP. It listens for gRPC, HTTP, or both.
+#[derive(Debug, Clone)]
+pub struct OtlpConfig {
+    /// Address for gRPC.
+    pub grpc: Option<SocketAddr>,
+    /// Address for HTTP.
+    pub http: Option<SocketAddr>,
+    /// TLS on both.
+    pub tls: Option<TlsConfig>,
+    /// How a record looks.
+    pub format: OtlpFormat,
+    /// The attribute of resources whose value is the tag of their records. Default: none, the source's tag.
+    pub tag_from: Option<String>,
+    /// Largest request, after decompression. Default 16 MiB.
+    pub max_body_bytes: u64,
+    /// How long TLS, and the beginning of a connection by gRPC, may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection by HTTP may stay open without a request, or a request's head take. Default 75 s.
+    pub idle_timeout: Duration,
+    /// Connections at the same time, of both together. Default 1024.
+    pub max_connections: usize,
+}
+
+/// How a log record of OTLP looks as JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtlpFormat {
+    /// Plain JSON: attributes are an object, values are themselves.
+    Json,
+    /// OTLP/JSON: `ResourceLogs` with this one record.
+    OtlpJson,
+}
+
+/// Messages of syslog.
+#[derive(Debug, Clone)]
+pub struct SyslogConfig {
+    /// Address for TCP, or for TLS.
+    pub tcp: Option<SocketAddr>,
+    /// Address for UDP.
+    pub udp: Option<SocketAddr>,
+    /// Path of a Unix datagram socket.
+    pub unix_path: Option<PathBuf>,
+    /// TLS on TCP.
+    pub tls: Option<TlsConfig>,
+    /// Longest message; a longer one is cut there. Default 64 KiB.
+    pub max_message_bytes: u64,
+    /// Where times are that do not say it. Default UTC.
+    pub time_zone: TimeZone,
+    /// How long TLS may take. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// How long a connection may stay open without a message. Default: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// Connections at the same time. Default 1024.
+    pub max_connections: usize,
+}
+
+/// How lines become objects.
+#[derive(Debug, Clone)]
+pub struct ParseConfig {
+    /// What a line is.
+    pub format: ParseFormat,
+    /// The key whose value is the record's time; none: the time of reading.
+    pub time_key: Option<String>,
+    /// How that is written.
+    pub time_format: TimeFormat,
+    /// Where times are that do not say it. Default UTC.
+    pub time_zone: TimeZone,
+    /// Whether the key stays in the record. Default no.
+    pub keep_time_key: bool,
+}
+
+/// What a line is.
+#[derive(Debug, Clone)]
+pub enum ParseFormat {
+    /// An object of JSON.
+    Json,
+    /// What a regular expression with named groups finds.
+    Regex(regex::bytes::Regex),
+    /// `key=value key="a value"`
+    Logfmt,
+    /// The log format of Kubernetes' container runtimes.
+    Cri,
+}
+
+/// How a time is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeFormat {
+    /// A text of RFC 3339, or a number of seconds.
+    Auto,
+    /// A number of units of so many nanoseconds.
+    Epoch(i64),
+    /// As strptime has it.
+    Pattern(String),
 }
 
 /// PEM files of a server by TLS.

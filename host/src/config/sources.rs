@@ -6,7 +6,10 @@ use std::time::Duration;
 use super::fault::{Place, choices, nearest};
 use super::forward;
 use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
+use super::otlp;
+use super::parse;
 use super::reader::{Elsewhere, Section};
+use super::syslog;
 use super::tokens::{self, Named};
 use super::top::MOMENT;
 
@@ -20,7 +23,10 @@ pub(crate) struct Read {
     pub tenants: Vec<Named>,
 }
 
-const TYPES: [&str; 5] = ["tail", "stdin", "http", "forward", "generate"];
+const TYPES: [&str; 7] = ["tail", "stdin", "http", "forward", "otlp", "syslog", "generate"];
+
+/// Keys behind which addresses are.
+const LISTENING: [&str; 5] = ["listen", "grpc", "http", "tcp", "udp"];
 
 const NAME: (&str, &str) = ("name", "the source's name is its key under \"sources\"; what it does is \"type\"");
 const TAIL: Elsewhere = &[
@@ -32,6 +38,8 @@ const TAIL: Elsewhere = &[
     ("start_position", "write read_from: beginning or end"),
     ("db", "positions are kept in data_dir by themselves"),
     ("max_line_bytes", "did you mean \"max_line_size\"?"),
+    ("parser", "write parse: { format: json }, regex, logfmt or cri"),
+    ("format", "write parse: { format: json }, regex, logfmt or cri"),
 ];
 const HTTP: Elsewhere = &[
     NAME,
@@ -65,7 +73,9 @@ pub(crate) fn read(top: &mut Section<'_>, tenant: Option<&str>) -> Vec<Read> {
         }
         let path = section.path_of(&entry.key);
         let Some(source) = Section::of(section.sink(), path, entry.key_at, &entry.value) else { continue };
-        let (listen_at, listen_is_hidden) = (source.place_of("listen"), source.is_hidden("listen"));
+        let listen_key = LISTENING.into_iter().find(|key| source.is_written(key)).unwrap_or("listen");
+        let listen_is_hidden = LISTENING.into_iter().any(|key| source.is_hidden(key));
+        let listen_at = source.place_of(listen_key);
         let sink = source.sink();
         let mut tenants = vec![];
         let Some(config) = one(source, &entry.key, tenant, &mut tenants) else { continue };
@@ -122,6 +132,8 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>, tenants: &mut
             forward::forward(&mut section, tag.as_deref(), tenant, tenants).map(|it| SourceKind::Forward(Box::new(it))),
             forward::ELSEWHERE,
         ),
+        "otlp" => (otlp::otlp(&mut section).map(|it| SourceKind::Otlp(Box::new(it))), otlp::ELSEWHERE),
+        "syslog" => (syslog::syslog(&mut section).map(|it| SourceKind::Syslog(Box::new(it))), syslog::ELSEWHERE),
         "generate" => (Some(SourceKind::Generate(generate(&mut section))), OTHERS),
         _ if section.is_hidden("type") => {
             let message = format!("expected {}, found {}", choices(&TYPES), section.found("type"));
@@ -138,8 +150,13 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>, tenants: &mut
             return None;
         }
     };
+    let parse = match &kind {
+        Some(SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Http(_)) => parse::parse(&mut section),
+        _ => None,
+    };
     section.finish(elsewhere);
     Some(SourceConfig {
+        parse: parse.map(Arc::new),
         name: super::tenants::full_name(tenant, name),
         tenant: tenant.map(Arc::from),
         tag: tag.map_or_else(|| name.into(), Arc::from),

@@ -180,12 +180,12 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
     if let Some((listen, is_hidden)) = admin {
         taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
-    for source in sources {
-        let Some(listen) = source.config.kind.listen() else { continue };
+    let listening = sources.iter().flat_map(|source| source.config.kind.listens().into_iter().map(move |at| (source, at)));
+    for (source, (key, listen)) in listening {
         let port = taken.entry(listen.port()).or_default();
         let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
-            let path = format!("{}.listen", tenants::source_section(&source.config.name));
+            let path = format!("{}.{key}", tenants::source_section(&source.config.name));
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
                 false => format!("{listen} is taken: {name} listens on {other}"),

@@ -325,6 +325,10 @@ impl Intake {
     pub fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         self.inner.metrics.discarded(source, reason, records);
     }
+    /// Records could not be parsed and went on as they are: counted as `wharf_source_unparsed_records_total{source, reason}`.
+    pub fn count_unparsed(&self, source: &str, reason: &'static str, records: u64) {
+        self.inner.metrics.unparsed(source, reason, records);
+    }
     /// A request was not taken, for one of a few fixed reasons: counted as `wharf_source_refused_requests_total{source, reason}`.
     pub fn count_refused(&self, source: &str, reason: &'static str) {
         self.inner.metrics.refused(source, reason);

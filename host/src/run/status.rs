@@ -133,7 +133,7 @@ fn counts_for_readiness(output: &OutputConfig, sources: &[SourceConfig]) -> bool
     if output.tenant.is_some() {
         return false;
     }
-    let mut listening = sources.iter().filter(|source| source.kind.listen().is_some()).peekable();
+    let mut listening = sources.iter().filter(|source| !source.kind.listens().is_empty()).peekable();
     let feeds = |source: &SourceConfig| source.kind.has_tags_of_its_own() || wants(&output.matches, &source.tag);
     listening.peek().is_none() || listening.any(feeds)
 }

@@ -4,12 +4,15 @@ use crate::config::{Config, OutputConfig};
 use crate::dead_letter::REPLAY_SOURCE;
 use crate::intake::{Limit, NO_OUTPUT};
 use crate::output::counter_words;
-use crate::source::{discard_reasons, refusal_reasons};
+use crate::source::{discard_reasons, refusal_reasons, unparsed_reasons};
 use crate::telemetry::{Metrics, OutputWords};
 
 pub(super) fn begin(config: &Config, metrics: &Metrics) {
     for source in &config.sources {
         metrics.source_begins(&source.name, discard_reasons(&source.kind), refusal_reasons(&source.kind));
+        for reason in unparsed_reasons(source) {
+            metrics.unparsed(&source.name, reason, 0);
+        }
     }
     metrics.source_begins(REPLAY_SOURCE, &[], &[]);
     for output in &config.outputs {

@@ -165,6 +165,7 @@ mod tests {
         let source = SourceConfig {
             name: "gen".into(),
             tenant: None,
+            parse: None,
             tag: "t".into(),
             kind: SourceKind::Generate(generate.clone()),
         };

@@ -1,4 +1,4 @@
-//! Sources take records in: files that grow, standard input, HTTP, the Fluentd forward protocol, and made-up records for trials.
+//! Sources take records in: files that grow, standard input, HTTP, the Fluentd forward protocol, OTLP, syslog, and made-up records for trials.
 //!
 //! Each parses its input into chunks and hands them to the [`Intake`]. Whoever sent a record is answered only when its
 //! chunk is durable; where a source reads from something that stays (files), its position is in the chunk. A source stops when
@@ -10,10 +10,14 @@ mod generate;
 mod http;
 mod lane;
 mod lines;
+mod otlp;
+mod parse;
 mod places;
 mod room;
+mod secured;
 mod sink;
 mod stdin;
+mod syslog;
 mod tail;
 #[cfg(test)]
 mod testing;
@@ -47,11 +51,17 @@ pub fn spawn(config: SourceConfig, intake: Intake, shutdown: CancellationToken) 
 }
 
 fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: CancellationToken) -> Result<Running, SourceError> {
+    let sink = match &config.parse {
+        None => sink,
+        Some(parse) => Arc::new(parse::Parsing::new(config.name.clone(), parse.clone(), sink)) as Arc<dyn Sink>,
+    };
     match &config.kind {
         SourceKind::Tail(tail) => tail::spawn(config, tail, sink, shutdown),
         SourceKind::Stdin => stdin::spawn(config, sink, shutdown),
         SourceKind::Http(http) => http::spawn(config, http, sink, shutdown),
         SourceKind::Forward(forward) => forward::spawn(config, forward, sink, shutdown),
+        SourceKind::Otlp(otlp) => otlp::spawn(config, otlp, sink, shutdown),
+        SourceKind::Syslog(syslog) => syslog::spawn(config, syslog, sink, shutdown),
         SourceKind::Generate(generate) => Ok(generate::spawn(config, generate, sink, shutdown)),
     }
 }
@@ -64,6 +74,8 @@ pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
         SourceKind::Stdin => &["line_too_long", "stopped"],
         SourceKind::Http(_) => &["invalid"],
         SourceKind::Forward(_) => &["group_mark"],
+        SourceKind::Otlp(_) => &["invalid"],
+        SourceKind::Syslog(_) => &["message_too_long", "udp_dropped", "stopped"],
         SourceKind::Generate(_) => &[],
     }
 }
@@ -74,7 +86,19 @@ pub fn refusal_reasons(kind: &SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::Http(_) => &http::REFUSALS,
         SourceKind::Forward(_) => &forward::REFUSALS,
+        SourceKind::Otlp(_) => &otlp::REFUSALS,
+        SourceKind::Syslog(_) => &syslog::REFUSALS,
         SourceKind::Tail(_) | SourceKind::Stdin | SourceKind::Generate(_) => &[],
+    }
+}
+
+/// The reasons for which a source counts records as not parsed.
+#[must_use]
+pub fn unparsed_reasons(source: &SourceConfig) -> &'static [&'static str] {
+    match (&source.kind, &source.parse) {
+        (SourceKind::Syslog(_), _) => &["format"],
+        (_, Some(_)) => &["format", "time"],
+        (_, None) => &[],
     }
 }
 

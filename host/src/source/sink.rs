@@ -29,6 +29,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink>;
     /// Counts records that lost a part, or were refused for good.
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64);
+    /// Counts records that could not be parsed as the configuration asks, for a fixed reason: they go on as they are.
+    fn count_unparsed(&self, source: &str, reason: &'static str, records: u64);
     /// Counts a request that was not taken.
     fn count_refused(&self, source: &str, reason: &'static str);
     /// Counts connections that were opened, or (with a minus) ended.
@@ -60,6 +62,9 @@ impl Sink for Intake {
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         Intake::count_discarded(self, source, reason, records);
+    }
+    fn count_unparsed(&self, source: &str, reason: &'static str, records: u64) {
+        Intake::count_unparsed(self, source, reason, records);
     }
     fn count_refused(&self, source: &str, reason: &'static str) {
         Intake::count_refused(self, source, reason);

@@ -30,6 +30,7 @@ struct Inner {
     handed_in: u64,
     positions: HashMap<String, Position>,
     discarded: BTreeMap<&'static str, u64>,
+    unparsed: BTreeMap<&'static str, u64>,
     refused: BTreeMap<&'static str, u64>,
     connections: i64,
     /// Bytes of chunks that were handed in and are not durable, and the most that there were at once.
@@ -116,6 +117,10 @@ impl FakeSink {
         self.inner.lock().unwrap().discarded.get(reason).copied().unwrap_or(0)
     }
 
+    /// How many records could not be parsed, by reason.
+    pub(crate) fn unparsed(&self) -> BTreeMap<&'static str, u64> {
+        self.inner.lock().unwrap().unparsed.clone()
+    }
     /// How many requests were refused, by reason.
     pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
         self.inner.lock().unwrap().refused.clone()
@@ -209,6 +214,9 @@ impl Sink for Arc<FakeSink> {
     }
     fn count_discarded(&self, _source: &str, reason: &'static str, records: u64) {
         *self.inner.lock().unwrap().discarded.entry(reason).or_default() += records;
+    }
+    fn count_unparsed(&self, _: &str, reason: &'static str, records: u64) {
+        *self.inner.lock().unwrap().unparsed.entry(reason).or_default() += records;
     }
     fn count_refused(&self, _source: &str, reason: &'static str) {
         *self.inner.lock().unwrap().refused.entry(reason).or_default() += 1;

@@ -67,7 +67,7 @@ impl House {
 }
 
 fn source(kind: SourceKind) -> SourceConfig {
-    SourceConfig { name: "app".into(), tenant: None, tag: "app".into(), kind }
+    SourceConfig { name: "app".into(), tenant: None, parse: None, tag: "app".into(), kind }
 }
 
 fn following(logs: &Path) -> TailConfig {

@@ -224,6 +224,7 @@ struct Inner {
     accepted_records: Count<BySource>,
     accepted_bytes: Count<BySource>,
     discarded: Count<BySourceReason>,
+    unparsed: Count<BySourceReason>,
     refused: Count<BySourceReason>,
     connections: Level<BySource>,
     tenant_accepted_records: Count<ByTenant>,
@@ -285,6 +286,11 @@ impl Metrics {
             "source_discarded_records",
             "Records that a source could not take whole, by reason",
             inner.discarded.clone(),
+        );
+        r.register(
+            "source_unparsed_records",
+            "Records that could not be parsed and went on as they are, by reason",
+            inner.unparsed.clone(),
         );
         r.register(
             "source_refused_requests",
@@ -547,6 +553,11 @@ impl Metrics {
     pub fn discarded(&self, source: &str, reason: &str, records: u64) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
         self.inner.discarded.get_or_create(&by).inc_by(records);
+    }
+    /// A source could not parse records, which went on as they are.
+    pub fn unparsed(&self, source: &str, reason: &str, records: u64) {
+        let by = BySourceReason { source: source.into(), reason: reason.into() };
+        self.inner.unparsed.get_or_create(&by).inc_by(records);
     }
     /// A source took nothing of a request.
     pub fn refused(&self, source: &str, reason: &str) {

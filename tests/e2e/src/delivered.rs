@@ -208,7 +208,8 @@ fn read(key: &str, body: &[u8]) -> anyhow::Result<DeliveredObject> {
     for (number, text) in body.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.is_empty()) {
         let value: serde_json::Value = serde_json::from_slice(text)
             .with_context(|| format!("{key}, line {}: not JSON: {}", number + 1, String::from_utf8_lossy(text)))?;
-        let log = value["log"].as_str().with_context(|| format!("{key}, line {}: has no `log`", number + 1))?;
+        let log = ["log", "body", "message"].into_iter().find_map(|key| value[key].as_str());
+        let log = log.with_context(|| format!("{key}, line {}: has no `log`", number + 1))?;
         lines.push(log.split(' ').next().unwrap_or_default().to_owned());
     }
     let key = key.trim_start_matches('/').to_owned();

@@ -6,6 +6,7 @@ mod forward;
 mod good;
 mod http;
 mod limits;
+mod otlp;
 mod plugin;
 mod rest;
 mod tenants;

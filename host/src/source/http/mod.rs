@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 pub(super) use self::answer::REFUSALS;
+pub(crate) use self::json::Scanner;
 use self::answer::{Denied, accepted};
 use self::body::Encoding;
 use self::connections::Limits;

@@ -36,7 +36,7 @@ fn http(listen: SocketAddr, max_body_bytes: u64) -> HttpSourceConfig {
 }
 
 fn config(http: HttpSourceConfig) -> SourceConfig {
-    SourceConfig { name: "web".into(), tenant: None, tag: "web.tag".into(), kind: SourceKind::Http(http) }
+    SourceConfig { name: "web".into(), tenant: None, parse: None, tag: "web.tag".into(), kind: SourceKind::Http(http) }
 }
 
 impl Server {

@@ -21,6 +21,7 @@ mod logs_records;
 mod logs_rejected;
 mod logs_support;
 mod many_outputs;
+mod otlp;
 mod plugin_languages;
 mod plugin_projects;
 mod plugin_trial;

@@ -1,0 +1,169 @@
+//! Lines that become objects on their way from a source to the intake: JSON, what a regular expression finds, logfmt, and the format of container
+//! runtimes, with the record's time out of one of their keys.
+//!
+//! It stands between a source and its sink, so that sources without `parse` pay nothing for it. A line that cannot be parsed goes on as text and is
+//! counted; so is one whose time cannot be read, which keeps that key and has the time of reading.
+//!
+//! A chunk has one kind of bodies. So lines that were parsed and those that were not leave as two chunks, the position of both with the second: a crash between
+//! them repeats the first, and loses nothing.
+
+mod formats;
+mod time;
+
+use std::sync::Arc;
+
+use self::formats::{Parser, Parsed};
+use super::sink::{Durable, Later, Sink};
+use crate::config::ParseConfig;
+use crate::intake::Refused;
+use crate::record::{BodyKind, Chunk, ChunkBuilder, Position};
+
+/// Chunks up to this size are parsed on the spot; larger ones would hold up others.
+const PARSE_ON_THE_SPOT: u64 = 32 << 10;
+
+/// A sink that parses text before another one takes it.
+pub(super) struct Parsing {
+    source: Arc<str>,
+    config: Arc<ParseConfig>,
+    sink: Arc<dyn Sink>,
+}
+
+/// A chunk, parsed.
+struct Split {
+    /// At most two; where there are positions, the last one has them.
+    chunks: Vec<Chunk>,
+    without_format: u64,
+    without_time: u64,
+}
+
+impl Parsing {
+    pub(super) fn new(source: Arc<str>, config: Arc<ParseConfig>, sink: Arc<dyn Sink>) -> Self {
+        Self { source, config, sink }
+    }
+
+    fn count(source: &str, sink: &dyn Sink, split: &Split) {
+        for (reason, records) in [("format", split.without_format), ("time", split.without_time)] {
+            if records > 0 {
+                sink.count_unparsed(source, reason, records);
+            }
+        }
+    }
+}
+
+async fn split(config: Arc<ParseConfig>, chunk: Chunk) -> Split {
+    if chunk.meta().body_bytes <= PARSE_ON_THE_SPOT {
+        return parse(&config, &chunk);
+    }
+    let whole = chunk.clone();
+    let parsed = tokio::task::spawn_blocking(move || parse(&config, &chunk)).await;
+    // A fault of ours in a parser costs the parsing, not the records.
+    parsed.unwrap_or_else(|_| {
+        let records = u64::from(whole.meta().records);
+        Split { chunks: vec![whole], without_format: records, without_time: 0 }
+    })
+}
+
+fn parse(config: &ParseConfig, chunk: &Chunk) -> Split {
+    let meta = chunk.meta();
+    let builder = |kind| ChunkBuilder::arrived(kind, meta.tag.clone(), meta.arrival_ns);
+    let (mut json, mut text) = (builder(BodyKind::Json), builder(BodyKind::Text));
+    json.reserve(usize::try_from(meta.body_bytes).unwrap_or(0));
+    let (mut parser, mut out) = (Parser::new(config), Vec::new());
+    let (mut without_format, mut without_time) = (0, 0);
+    for record in chunk.iter() {
+        out.clear();
+        let fits = match parser.parse(record.body, &mut out) {
+            Parsed::Object(time_ns) => json.push(time_ns.unwrap_or(record.time_ns), &out),
+            Parsed::Timeless => {
+                without_time += 1;
+                json.push(record.time_ns, &out)
+            }
+            Parsed::Text => {
+                without_format += 1;
+                text.push(record.time_ns, record.body)
+            }
+        };
+        if !fits {
+            let records = u64::from(meta.records);
+            return Split { chunks: vec![chunk.clone()], without_format: records, without_time: 0 };
+        }
+    }
+    let last = if text.is_empty() { &mut json } else { &mut text };
+    for position in &meta.positions {
+        last.position(position.clone());
+    }
+    let chunks = [json, text].into_iter().filter_map(ChunkBuilder::finish).collect();
+    Split { chunks, without_format, without_time }
+}
+
+impl Sink for Parsing {
+    fn enqueue(&self, chunk: Chunk) -> Later<'_, Result<Durable, Refused>> {
+        if chunk.meta().kind != BodyKind::Text {
+            return self.sink.enqueue(chunk);
+        }
+        Box::pin(async move {
+            let split = split(Arc::clone(&self.config), chunk).await;
+            let mut under_way = Vec::with_capacity(split.chunks.len());
+            for chunk in &split.chunks {
+                under_way.push(self.sink.enqueue(chunk.clone()).await?);
+            }
+            Self::count(&self.source, &*self.sink, &split);
+            Ok(all(under_way))
+        })
+    }
+
+    /// The refusal, where there is one, comes with the end of what this gives: it is parsed before there can be one.
+    fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused> {
+        if chunk.meta().kind != BodyKind::Text {
+            return self.sink.try_enqueue(chunk);
+        }
+        let (source, config, sink) = (self.source.clone(), Arc::clone(&self.config), Arc::clone(&self.sink));
+        Ok(Box::pin(async move {
+            let split = split(config, chunk).await;
+            let mut under_way = Vec::with_capacity(split.chunks.len());
+            for chunk in &split.chunks {
+                under_way.push(sink.try_enqueue(chunk.clone())?);
+            }
+            Self::count(&source, &*sink, &split);
+            all(under_way).await
+        }))
+    }
+
+    fn positions(&self, source: &str) -> Vec<Position> {
+        self.sink.positions(source)
+    }
+    fn keep(&self, positions: Vec<Position>) -> Later<'_, bool> {
+        self.sink.keep(positions)
+    }
+    fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
+        self.sink.forget(source, keys)
+    }
+    fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
+        self.sink.count_discarded(source, reason, records);
+    }
+    fn count_unparsed(&self, source: &str, reason: &'static str, records: u64) {
+        self.sink.count_unparsed(source, reason, records);
+    }
+    fn count_refused(&self, source: &str, reason: &'static str) {
+        self.sink.count_refused(source, reason);
+    }
+    fn count_connections(&self, source: &str, change: i64) {
+        self.sink.count_connections(source, change);
+    }
+}
+
+/// Ends when all of them have.
+fn all(mut under_way: Vec<Durable>) -> Durable {
+    match under_way.len() {
+        1 => under_way.remove(0),
+        _ => Box::pin(async move {
+            for durable in under_way {
+                durable.await?;
+            }
+            Ok(())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

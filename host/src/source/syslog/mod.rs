@@ -1,0 +1,44 @@
+//! Messages by syslog: RFC 5424 and RFC 3164, by TCP (RFC 6587: octet counted, or ended by line feeds), TLS (RFC 5425), UDP (RFC 5426), and a Unix
+//! datagram socket such as `/dev/log`.
+//!
+//! Syslog has no acknowledgements. What can be promised, is: nothing more is read from a connection while what came before finds no room, and what was
+//! read is handed in when Wharf stops. What a kill or a broken network catches on its way is lost, as is what the kernel drops of UDP.
+//!
+//! Pure, over bytes: [`framing`] finds messages, [`message`] reads them. [`listen`] is around them, [`collect`] makes chunks.
+
+mod collect;
+mod framing;
+mod listen;
+mod message;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use self::collect::Door;
+use super::places::Places;
+use super::sink::Sink;
+use super::{Running, SourceEnded, SourceError};
+use crate::config::{SourceConfig, SyslogConfig};
+
+/// Every reason for which a connection is closed.
+pub(super) const REFUSALS: [&str; 3] = ["malformed", "tls", "slow"];
+
+/// Starts listening.
+pub(super) fn spawn(
+    source: &SourceConfig,
+    syslog: &SyslogConfig,
+    sink: Arc<dyn Sink>,
+    shutdown: CancellationToken,
+) -> Result<Running, SourceError> {
+    let ears = listen::Ears::open(&source.name, syslog)?;
+    let address = ears.address();
+    let places = Places::new(source.name.clone(), Arc::clone(&sink), syslog.max_connections);
+    let door = Arc::new(Door::new(source, syslog, sink, shutdown));
+    let mut running = Running::new(source.name.clone(), async move {
+        ears.serve(door, places).await;
+        SourceEnded::Stopped
+    });
+    running.address = address;
+    Ok(running)
+}
