@@ -525,8 +525,10 @@ mod of_tenants {
         };
         let at = clock.clone();
         let tenants = Tenants::with_clock(Arc::new(move || *at.0.lock().unwrap()));
-        let log = Arc::new(journal.clone());
-        let intake = Intake::with(routing, log, ledger, positions, metrics.clone(), tenants).unwrap();
+        let log = journal.clone();
+        let logs =
+            Box::new(move |tenant: Option<&str>| Arc::new(log.lane(crate::fair::Tenant::named(tenant))) as Arc<_>);
+        let intake = Intake::with(routing, logs, ledger, positions, metrics.clone(), tenants).unwrap();
         (House { dir, journal, metrics, queues, intake }, clock)
     }
 

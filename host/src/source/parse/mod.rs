@@ -138,6 +138,10 @@ impl Sink for Parsing {
     fn forget<'a>(&'a self, source: &'a str, keys: Vec<String>) -> Later<'a, ()> {
         self.sink.forget(source, keys)
     }
+    fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink> {
+        let (source, config, sink) = (self.source.clone(), Arc::clone(&self.config), self.sink.of_tenant(tenant));
+        Arc::new(Self { source, config, sink })
+    }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         self.sink.count_discarded(source, reason, records);
     }
