@@ -84,10 +84,16 @@ impl Common {
 pub(crate) struct Followed {
     /// Where it was last seen.
     pub(crate) path: PathBuf,
+    /// Where it is in truth, where that name is a link.
+    pub(crate) real: Option<PathBuf>,
     /// Which file it is.
     pub(crate) id: FileId,
+    /// Whether a watch reports all of its growth: then it is looked at when it does.
+    pub(crate) heard: bool,
     /// Whether there may be something to read.
     pub(crate) ready: bool,
+    /// Whether a watch said that it changed: then it did, though its size and time may be the same.
+    pub(crate) changed: bool,
     /// Since when it has not been found under any name that matches, or not under the name that it had.
     pub(crate) moved: Option<Moved>,
     file: File,
@@ -150,8 +156,11 @@ impl Followed {
         let fingerprint = Fingerprint::take(&file, FINGERPRINT_BYTES)?;
         let followed = Self {
             path: path.to_owned(),
+            real: None,
             id: FileId::of(&metadata),
+            heard: false,
             ready: true,
+            changed: false,
             moved: None,
             file,
             fingerprint,
@@ -198,8 +207,9 @@ impl Followed {
         self.ready = false;
         let mut look = Look::default();
         let metadata = self.file.metadata()?;
-        let now = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
-        if now == self.seen {
+        let now = size_and_time(&metadata);
+        let changed = std::mem::take(&mut self.changed);
+        if now == self.seen && !changed {
             return Ok(look);
         }
         if metadata.len() < self.offset {
@@ -207,15 +217,13 @@ impl Followed {
         }
         let read = self.read_block(&mut common.buffer)?;
         // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
-        if !self.fingerprint.matches(&self.file)? {
+        let Some(fingerprint) = self.fingerprint.grown(&self.file)? else {
             look.restarted = Some(self.restart()?);
             look.more = true;
             self.ready = true;
             return Ok(look);
-        }
-        if self.fingerprint.is_short() {
-            self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
-        }
+        };
+        self.fingerprint = fingerprint;
         let end = self.offset + read as u64;
         if end > self.seen.0 || look.restarted.is_some() {
             self.grew = Instant::now();
@@ -245,7 +253,7 @@ impl Followed {
     /// Gathers a last line that has no end, once nobody will write one.
     pub(crate) fn end(&mut self, common: &mut Common) -> io::Result<End> {
         let metadata = self.file.metadata()?;
-        if (metadata.len(), metadata.mtime(), metadata.mtime_nsec()) != self.seen {
+        if size_and_time(&metadata) != self.seen {
             return Ok(End::Grown);
         }
         let read = self.read_block(&mut common.buffer)?;
@@ -259,6 +267,11 @@ impl Followed {
             self.note_position(common);
         }
         Ok(End::Reached)
+    }
+
+    /// Whether it has changed since the last look.
+    pub(crate) fn differs(&self, metadata: &Metadata) -> bool {
+        size_and_time(metadata) != self.seen
     }
 
     /// When it last grew, or was moved if that was later.
@@ -311,4 +324,8 @@ impl Followed {
         self.want = BLOCK_BYTES;
         Ok(restarted)
     }
+}
+
+fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }

@@ -28,5 +28,7 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod tail_many;
+mod tail_rotation;
 mod tutorial;
 mod validate;
