@@ -28,6 +28,7 @@ mod schema;
 mod secret;
 mod sources;
 mod spans;
+mod tail;
 mod tenants;
 mod top;
 pub mod units;

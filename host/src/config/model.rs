@@ -236,10 +236,40 @@ pub struct TailConfig {
     pub read_from_beginning: bool,
     /// How often globs are looked at anew when nothing else wakes. Default 5 s.
     pub refresh_interval: Duration,
-    /// Longest line; a longer one is cut there, marked and counted. Default 1 MiB.
+    /// Longest line. Default 1 MiB.
     pub max_line_bytes: u64,
+    /// What becomes of a longer one. It is counted, whatever it is.
+    pub long_lines: LongLines,
     /// How long a renamed file is still followed after its last growth. Default 5 s.
     pub rotate_wait: Duration,
+}
+
+impl TailConfig {
+    /// Following these files, with every default.
+    #[must_use]
+    pub fn of(paths: Vec<String>) -> Self {
+        Self {
+            paths,
+            exclude: vec![],
+            read_from_beginning: true,
+            refresh_interval: Duration::from_secs(5),
+            max_line_bytes: 1 << 20,
+            long_lines: LongLines::default(),
+            rotate_wait: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What becomes of a line that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LongLines {
+    /// Its beginning is the record, and its rest is left out.
+    #[default]
+    Truncate,
+    /// It becomes several records.
+    Split,
+    /// All of it is left out.
+    Skip,
 }
 
 /// Records by HTTP.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
 use super::position::FilePosition;
 use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
-use crate::source::lines::{Taken, take_lines};
+use crate::source::lines::{Each, Longest, Taken, take_lines};
 
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -29,7 +29,7 @@ const MOST_OTHERS: usize = 64;
 pub(crate) struct Common {
     pub(crate) source: Arc<str>,
     pub(crate) tag: Arc<str>,
-    pub(crate) max_line: usize,
+    pub(crate) longest: Longest,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
     /// Lines that are in no chunk yet.
@@ -232,7 +232,7 @@ impl Followed {
         // What was not read must not count as seen.
         self.seen = if look.more { (end, 0, 0) } else { now };
         self.ready = look.more;
-        let max_line = common.max_line;
+        let longest = common.longest;
         let (gathered, mut block) = common.gather(read);
         if self.hole {
             let zeros = block.iter().take_while(|byte| **byte == 0).count();
@@ -241,8 +241,9 @@ impl Followed {
             self.hole = block.is_empty();
         }
         let before = gathered.chunk.len();
-        let taken = take_lines(&mut gathered.chunk, gathered.time_ns, block, max_line, self.skipping);
-        self.took(&taken, block.len(), max_line);
+        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+        let taken = take_lines(&mut each, block, longest, self.skipping);
+        self.took(&taken, block.len(), longest.bytes);
         look.cut = taken.cut;
         if common.gathered.chunk.len() > before {
             self.note_position(common);

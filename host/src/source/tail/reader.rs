@@ -15,9 +15,10 @@ use super::identity::FileId;
 use super::patterns::Patterns;
 use super::position::FilePosition;
 use super::watch::Watch;
-use crate::config::{SourceConfig, TailConfig};
+use crate::config::{LongLines, SourceConfig, TailConfig};
 use crate::record::Position;
 use crate::source::lane::{Lane, Stopping};
+use crate::source::lines::Longest;
 use crate::source::sink::Sink;
 
 /// How often files are looked at of which nothing can be heard: what finds growth where inotify does not work.
@@ -83,7 +84,10 @@ impl Reader {
             common: Common {
                 source: name.clone(),
                 tag: source.tag.clone(),
-                max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
+                longest: Longest {
+                    bytes: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
+                    longer: tail.long_lines,
+                },
                 buffer: vec![0; BLOCK_BYTES],
                 gathered: Gathered::new(source.tag.clone()),
                 unrecorded: Vec::new(),
@@ -209,9 +213,14 @@ impl Reader {
             self.sink.count_discarded(&self.common.source, reason, 1);
         }
         if look.cut > 0 {
-            self.sink.count_discarded(&self.common.source, "line_too_long", look.cut);
-            let limit = self.common.max_line;
-            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and are cut there"));
+            let (reason, what) = match self.common.longest.longer {
+                LongLines::Truncate => ("line_too_long", "are cut there"),
+                LongLines::Split => ("line_split", "become several records"),
+                LongLines::Skip => ("line_skipped", "are left out"),
+            };
+            self.sink.count_discarded(&self.common.source, reason, look.cut);
+            let limit = self.common.longest.bytes;
+            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and {what}"));
         }
     }
 

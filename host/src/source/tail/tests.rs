@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::identity::FileId;
 use super::position::FilePosition;
-use crate::config::{SourceConfig, SourceKind, TailConfig};
+use crate::config::{LongLines, SourceConfig, SourceKind, TailConfig};
 use crate::intake::Refused;
 use crate::record::{BodyKind, Position};
 use crate::source::testing::{FakeSink, eventually};
@@ -34,12 +34,9 @@ impl Logs {
     /// The configuration that follows these patterns.
     fn config(&self, patterns: &[&str]) -> TailConfig {
         TailConfig {
-            paths: patterns.iter().map(|pattern| self.path(pattern).display().to_string()).collect(),
-            exclude: Vec::new(),
-            read_from_beginning: true,
             refresh_interval: Duration::from_millis(100),
-            max_line_bytes: 1 << 20,
             rotate_wait: Duration::from_millis(50),
+            ..TailConfig::of(patterns.iter().map(|pattern| self.path(pattern).display().to_string()).collect())
         }
     }
 }
@@ -460,6 +457,27 @@ async fn a_long_line_is_cut_and_counted_also_over_a_restart_in_its_middle() {
     let tail = Tail::start(config(), &next);
     assert_eq!(next.wait_for(1).await, ["b"]);
     tail.stop().await;
+}
+
+#[tokio::test]
+async fn long_lines_are_split_or_left_out_where_that_was_chosen_also_over_blocks_and_restarts() {
+    for (long_lines, reason, expected) in
+        [(LongLines::Split, "line_split", &[1, 3 << 20, 2 << 20, 1][..]), (LongLines::Skip, "line_skipped", &[1, 1])]
+    {
+        let (logs, sink) = (Logs::new(), FakeSink::new());
+        let config = || TailConfig { max_line_bytes: 3 << 20, long_lines, ..logs.config(&["*.log"]) };
+        logs.append("a.log", format!("a\n{}", "x".repeat(4 << 20)));
+        let tail = Tail::start(config(), &sink);
+        eventually("the line is found too long", || (sink.discarded(reason) == 1).then_some(())).await;
+        let (mut lines, next) = tail.kill(&sink).await;
+        logs.append("a.log", "x".repeat(1 << 20) + "\nb\n");
+        let tail = Tail::start(config(), &next);
+        eventually("the last line", || next.lines().contains(&"b".to_owned()).then_some(())).await;
+        tail.stop().await;
+        lines.extend(next.lines());
+        let lengths: Vec<usize> = lines.iter().map(String::len).collect();
+        assert_eq!(lengths, expected, "{long_lines:?}");
+    }
 }
 
 #[tokio::test]
