@@ -28,6 +28,7 @@ const TAIL: Elsewhere = &[
     ("start_position", "write read_from: beginning or end"),
     ("db", "positions are kept in data_dir by themselves"),
     ("max_line_bytes", "did you mean \"max_line_size\"?"),
+    ("multiline.parser", "write multiline: docker, cri, java, python or go, or a list of them"),
     ("skip_long_lines", "write long_lines: truncate, split or skip"),
 ];
 const HTTP: Elsewhere = &[
@@ -159,6 +160,7 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
             .unwrap_or(defaults.refresh_interval),
         max_line_bytes: section.size("max_line_size", 1..=64 << 20).unwrap_or(defaults.max_line_bytes),
         long_lines: super::tail::long_lines(section),
+        multiline: super::tail::multiline(section).map(Arc::new),
         rotate_wait: section
             .duration("rotate_wait", Duration::ZERO..=Duration::from_secs(24 * 3600))
             .unwrap_or(defaults.rotate_wait),

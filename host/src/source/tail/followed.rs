@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
+use super::join::Joiner;
 use super::position::FilePosition;
+use crate::config::Multiline;
 use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
-use crate::source::lines::{Each, Longest, Taken, take_lines};
+use crate::source::lines::{Each, Longest, Taken, TakesLines, take_lines};
 
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -30,6 +32,7 @@ pub(crate) struct Common {
     pub(crate) source: Arc<str>,
     pub(crate) tag: Arc<str>,
     pub(crate) longest: Longest,
+    pub(crate) multiline: Option<Arc<Multiline>>,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
     /// Lines that are in no chunk yet.
@@ -98,8 +101,11 @@ pub(crate) struct Followed {
     pub(crate) moved: Option<Moved>,
     file: File,
     fingerprint: Fingerprint,
+    /// How far it was read: behind the last whole line.
     offset: u64,
     skipping: bool,
+    /// Where lines are joined to records: those that are not handed in yet.
+    joiner: Option<Joiner>,
     /// Whether it begins anew, and zeros at its beginning are a hole: a writer that does not append goes on, after a
     /// truncation, where it was.
     hole: bool,
@@ -128,6 +134,8 @@ pub(crate) struct Look {
     pub(crate) cut: u64,
     /// It was truncated or written anew.
     pub(crate) restarted: Option<Restarted>,
+    /// Records that became too large when lines were joined, and were given out as they were.
+    pub(crate) too_large: u64,
 }
 
 /// What is at a file's end.
@@ -166,12 +174,23 @@ impl Followed {
             fingerprint,
             offset: 0,
             skipping: false,
+            joiner: None,
             hole: false,
             seen: (0, 0, 0),
             grew: Instant::now(),
             want: BLOCK_BYTES,
         };
         Ok((followed, metadata))
+    }
+
+    /// Joins its lines to records.
+    pub(crate) fn join(&mut self, how: Option<&Arc<Multiline>>) {
+        self.joiner = how.cloned().map(Joiner::new);
+    }
+
+    /// Whether a record is open that waits for more lines.
+    pub(crate) fn holds(&self) -> bool {
+        self.joiner.as_ref().is_some_and(|joiner| joiner.holds_from().is_some())
     }
 
     /// Whether this is the file that the position is of.
@@ -190,13 +209,14 @@ impl Followed {
         self.offset = end;
     }
 
-    /// The position behind the last whole line that was taken.
+    /// The position behind the last record that was gathered.
     pub(crate) fn position(&self) -> FilePosition {
+        let holds_from = self.joiner.as_ref().and_then(Joiner::holds_from);
         FilePosition {
             id: self.id,
             fingerprint: self.fingerprint,
-            offset: self.offset,
-            skipping: self.skipping,
+            offset: holds_from.unwrap_or(self.offset),
+            skipping: self.skipping && holds_from.is_none(),
             path: self.path.to_string_lossy().into_owned(),
             at: now_ns() / 1_000_000_000,
         }
@@ -214,11 +234,13 @@ impl Followed {
         }
         if metadata.len() < self.offset {
             look.restarted = Some(self.restart()?);
+            self.give_out(common, None);
         }
         let read = self.read_block(&mut common.buffer)?;
         // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
         let Some(fingerprint) = self.fingerprint.grown(&self.file)? else {
             look.restarted = Some(self.restart()?);
+            self.give_out(common, None);
             look.more = true;
             self.ready = true;
             return Ok(look);
@@ -242,7 +264,15 @@ impl Followed {
         }
         let before = gathered.chunk.len();
         let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
-        let taken = take_lines(&mut each, block, longest, self.skipping);
+        let taken = match &mut self.joiner {
+            None => take_lines(&mut each, block, longest, self.skipping),
+            Some(joiner) => {
+                let mut joined = Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 };
+                let taken = take_lines(&mut joined, block, longest, self.skipping);
+                look.too_large = joined.too_large;
+                taken
+            }
+        };
         self.took(&taken, block.len(), longest.bytes);
         look.cut = taken.cut;
         if common.gathered.chunk.len() > before {
@@ -262,12 +292,38 @@ impl Followed {
         if memchr::memchr(b'\n', line).is_some() {
             return Ok(End::Grown);
         }
+        let before = gathered.chunk.len();
         if !line.is_empty() && !self.skipping {
-            gathered.chunk.push(gathered.time_ns, line);
+            let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+            match &mut self.joiner {
+                None => each.part(0, line),
+                Some(joiner) => {
+                    Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 }.part(0, line);
+                }
+            }
             self.offset += read as u64;
+        }
+        if common.gathered.chunk.len() > before {
             self.note_position(common);
         }
+        self.give_out(common, None);
         Ok(End::Reached)
+    }
+
+    /// Gathers what is open: all of it, or records to which nothing was added since then.
+    pub(crate) fn give_out(&mut self, common: &mut Common, since: Option<Instant>) {
+        let Some(joiner) = self.joiner.as_mut().filter(|joiner| joiner.holds_from().is_some()) else { return };
+        let (gathered, _) = common.gather(0);
+        let before = gathered.chunk.len();
+        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+        let mut out = |body: &[u8]| each.part(0, body);
+        match since {
+            Some(since) => joiner.end_older(since, &mut out),
+            None => joiner.give_out_all(&mut out),
+        }
+        if common.gathered.chunk.len() > before {
+            self.note_position(common);
+        }
     }
 
     /// Whether it has changed since the last look.
@@ -329,4 +385,32 @@ impl Followed {
 
 fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
     (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Lines that are joined to records.
+struct Joined<'a> {
+    joiner: &'a mut Joiner,
+    /// Where what is taken begins in the file.
+    from: u64,
+    now: Instant,
+    each: Each<'a>,
+    too_large: u64,
+}
+
+impl TakesLines for Joined<'_> {
+    fn whole(&mut self, at: usize, block: &[u8]) -> usize {
+        let mut taken = 0;
+        for end in memchr::memchr_iter(b'\n', block) {
+            let line = block.get(taken..end).unwrap_or_default();
+            self.part(at + taken, line.strip_suffix(b"\r").unwrap_or(line));
+            taken = end + 1;
+        }
+        taken
+    }
+    fn part(&mut self, at: usize, line: &[u8]) {
+        let each = &mut self.each;
+        let mut out = |body: &[u8]| each.part(0, body);
+        let too_large = self.joiner.take(self.from + at as u64, line, self.now, &mut out);
+        self.too_large += u64::from(too_large);
+    }
 }

@@ -88,6 +88,7 @@ impl Reader {
                     bytes: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
                     longer: tail.long_lines,
                 },
+                multiline: tail.multiline.clone(),
                 buffer: vec![0; BLOCK_BYTES],
                 gathered: Gathered::new(source.tag.clone()),
                 unrecorded: Vec::new(),
@@ -155,11 +156,15 @@ impl Reader {
                 scan_earliest = after + 10 * cost;
                 scan_due = (after + self.until_next_scan(cost)).max(scan_earliest);
             }
-            if now >= poll_due {
+            let is_due = now >= poll_due;
+            if is_due {
                 self.files.iter_mut().filter(|file| !file.heard).for_each(|file| file.ready = true);
                 poll_due = now + POLL;
             }
             self.round()?;
+            if is_due {
+                self.give_out_old()?;
+            }
             self.part_with_moved()?;
             if !more_events && !self.files.iter().any(|file| file.ready) {
                 let until = if self.names_changed { scan_earliest } else { scan_due }.min(poll_due);
@@ -212,6 +217,13 @@ impl Reader {
             let reason = if restarted.unread > 0 { "truncated" } else { "truncated_unseen" };
             self.sink.count_discarded(&self.common.source, reason, 1);
         }
+        if look.too_large > 0 {
+            self.sink.count_discarded(&self.common.source, "record_split", look.too_large);
+            self.warn_once(
+                &path,
+                "joined lines became larger than multiline.max_size allows: they are several records",
+            );
+        }
         if look.cut > 0 {
             let (reason, what) = match self.common.longest.longer {
                 LongLines::Truncate => ("line_too_long", "are cut there"),
@@ -222,6 +234,21 @@ impl Reader {
             let limit = self.common.longest.bytes;
             self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and {what}"));
         }
+    }
+
+    /// Gives out records that wait for more lines which do not come.
+    fn give_out_old(&mut self) -> Result<(), Stopping> {
+        let Some(how) = &self.common.multiline else { return Ok(()) };
+        let Some(since) = Instant::now().checked_sub(how.timeout) else { return Ok(()) };
+        for n in 0..self.files.len() {
+            // Where there is more to read, that may be what it waits for.
+            let Some(file) = self.files.get_mut(n).filter(|file| !file.ready && file.holds()) else { continue };
+            file.give_out(&mut self.common, Some(since));
+            if self.common.gathered.is_enough() {
+                self.hand_in()?;
+            }
+        }
+        self.hand_in()
     }
 
     fn hand_in(&mut self) -> Result<(), Stopping> {

@@ -140,6 +140,7 @@ impl Reader {
                     info!(source = %self.common.source, "{} was {}: it is read to its end, from byte {}",
                           file.path.display(), position.path, position.offset);
                     file.resume(&position);
+                    file.join(self.common.multiline.as_ref());
                     file.moved = Some(Moved::Away(Instant::now()));
                     self.files.push(file);
                 }
@@ -171,6 +172,7 @@ impl Reader {
             file.real = there.real;
             file.heard = there.heard;
         }
+        file.join(self.common.multiline.as_ref());
         if let Some(position) = position {
             file.resume(&position);
         } else if self.leave_out_old {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::identity::FileId;
 use super::position::FilePosition;
-use crate::config::{LongLines, SourceConfig, SourceKind, TailConfig};
+use crate::config::{JoinRule, LinePatterns, LongLines, Multiline, SourceConfig, SourceKind, TailConfig};
 use crate::intake::Refused;
 use crate::record::{BodyKind, Position};
 use crate::source::testing::{FakeSink, eventually};
@@ -478,6 +478,34 @@ async fn long_lines_are_split_or_left_out_where_that_was_chosen_also_over_blocks
         let lengths: Vec<usize> = lines.iter().map(String::len).collect();
         assert_eq!(lengths, expected, "{long_lines:?}");
     }
+}
+
+#[tokio::test]
+async fn joined_lines_are_one_record_over_restarts_and_a_rotation_or_a_pause_ends_them() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    let start = regex::bytes::Regex::new("^>").ok();
+    let rule = JoinRule::Patterns(LinePatterns { start, goes_on: None, end: None });
+    let config = |timeout| TailConfig {
+        multiline: Some(Arc::new(Multiline { frame: None, rule: Some(rule.clone()), max_bytes: 1 << 20, timeout })),
+        ..logs.config(&["app.log"])
+    };
+    let long = Duration::from_secs(3600);
+    logs.append("app.log", ">a\nb\n>c\nd\n");
+    let tail = Tail::start(config(long), &sink);
+    assert_eq!(sink.wait_for(1).await, [">a\nb"]);
+    // The position is before the record that is open.
+    let (_, next) = tail.kill(&sink).await;
+    let tail = Tail::start(config(long), &next);
+    logs.append("app.log", "e\n>f\n");
+    assert_eq!(next.wait_for(1).await, [">c\nd\ne"]);
+    fs::rename(logs.path("app.log"), logs.path("app.log.1")).unwrap();
+    logs.append("app.log.1", "g");
+    assert_eq!(next.wait_for(2).await[1], ">f\ng");
+    let (_, next) = tail.kill(&next).await;
+    let tail = Tail::start(config(Duration::from_millis(50)), &next);
+    logs.append("app.log", ">h\ni\n");
+    assert_eq!(next.wait_for(1).await, [">h\ni"]);
+    tail.stop().await;
 }
 
 #[tokio::test]
