@@ -34,6 +34,7 @@ mod secret;
 mod sources;
 mod spans;
 mod syslog;
+mod tail;
 mod tenant_limits;
 mod tenants;
 mod tokens;

@@ -303,10 +303,89 @@ pub struct TailConfig {
     pub read_from_beginning: bool,
     /// How often globs are looked at anew when nothing else wakes. Default 5 s.
     pub refresh_interval: Duration,
-    /// Longest line; a longer one is cut there, marked and counted. Default 1 MiB.
+    /// Longest line. Default 1 MiB.
     pub max_line_bytes: u64,
+    /// What becomes of a longer one. It is counted, whatever it is.
+    pub long_lines: LongLines,
+    /// Which lines are joined to one record; none: each is one.
+    pub multiline: Option<Arc<Multiline>>,
     /// How long a renamed file is still followed after its last growth. Default 5 s.
     pub rotate_wait: Duration,
+}
+
+impl TailConfig {
+    /// Following these files, with every default.
+    #[must_use]
+    pub fn of(paths: Vec<String>) -> Self {
+        Self {
+            paths,
+            exclude: vec![],
+            read_from_beginning: true,
+            refresh_interval: Duration::from_secs(5),
+            max_line_bytes: 1 << 20,
+            long_lines: LongLines::default(),
+            multiline: None,
+            rotate_wait: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Which lines belong to one record.
+#[derive(Debug, Clone)]
+pub struct Multiline {
+    /// What a container's runtime wraps around each line; the lines that it cut into parts are joined.
+    pub frame: Option<Frame>,
+    /// Which lines belong together.
+    pub rule: Option<JoinRule>,
+    /// A record that would become larger is given out as it is, bytes. Default 1 MiB.
+    pub max_bytes: usize,
+    /// A record to which nothing was added for so long is given out. Default 1 s.
+    pub timeout: Duration,
+}
+
+/// What a container's runtime wraps around a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// Docker's `json-file`: an object a line.
+    Docker,
+    /// Time, stream, tags and line, as containerd and CRI-O write.
+    Cri,
+}
+
+/// Which lines belong together.
+#[derive(Debug, Clone)]
+pub enum JoinRule {
+    /// Exceptions of Java and its like.
+    Java,
+    /// Python's tracebacks.
+    Python,
+    /// Panics of Go.
+    Go,
+    /// What patterns say.
+    Patterns(LinePatterns),
+}
+
+/// Patterns of lines. At least one is there.
+#[derive(Debug, Clone)]
+pub struct LinePatterns {
+    /// A line that begins a record.
+    pub start: Option<regex::bytes::Regex>,
+    /// A line that belongs to the record before it; none: every line that does not begin one.
+    pub goes_on: Option<regex::bytes::Regex>,
+    /// A line that ends its record.
+    pub end: Option<regex::bytes::Regex>,
+}
+
+/// What becomes of a line that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LongLines {
+    /// Its beginning is the record, and its rest is left out.
+    #[default]
+    Truncate,
+    /// It becomes several records.
+    Split,
+    /// All of it is left out.
+    Skip,
 }
 
 /// Records by HTTP.

@@ -40,6 +40,8 @@ const TAIL: Elsewhere = &[
     ("max_line_bytes", "did you mean \"max_line_size\"?"),
     ("parser", "write parse: { format: json }, regex, logfmt or cri"),
     ("format", "write parse: { format: json }, regex, logfmt or cri"),
+    ("multiline.parser", "write multiline: docker, cri, java, python or go, or a list of them"),
+    ("skip_long_lines", "write long_lines: truncate, split or skip"),
 ];
 const HTTP: Elsewhere = &[
     NAME,
@@ -179,17 +181,20 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
             }
         }
     }
+    let defaults = TailConfig::of(paths.clone().unwrap_or_default());
     let config = TailConfig {
-        paths: paths.clone().unwrap_or_default(),
         exclude,
         read_from_beginning: section.one_of("read_from", &[("beginning", true), ("end", false)]).unwrap_or(true),
         refresh_interval: section
             .duration("refresh_interval", 10 * MOMENT..=Duration::from_secs(3600))
-            .unwrap_or(Duration::from_secs(5)),
-        max_line_bytes: section.size("max_line_size", 1..=64 << 20).unwrap_or(1 << 20),
+            .unwrap_or(defaults.refresh_interval),
+        max_line_bytes: section.size("max_line_size", 1..=64 << 20).unwrap_or(defaults.max_line_bytes),
+        long_lines: super::tail::long_lines(section),
+        multiline: super::tail::multiline(section).map(Arc::new),
         rotate_wait: section
             .duration("rotate_wait", Duration::ZERO..=Duration::from_secs(24 * 3600))
-            .unwrap_or(Duration::from_secs(5)),
+            .unwrap_or(defaults.rotate_wait),
+        ..defaults
     };
     paths.map(|_| config)
 }

@@ -2,28 +2,54 @@
 
 use memchr::{memchr, memrchr};
 
+use crate::config::LongLines;
 use crate::record::ChunkBuilder;
+
+/// How long a line may be, and what becomes of a longer one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Longest {
+    pub(crate) bytes: usize,
+    pub(crate) longer: LongLines,
+}
+
+/// What takes lines.
+pub(crate) trait TakesLines {
+    /// Takes the whole lines of `block`, each with its end; what is behind the last end is left. Gives how many bytes it took.
+    /// `at` is where `block` begins in all that is taken at once.
+    fn whole(&mut self, at: usize, block: &[u8]) -> usize;
+    /// Takes a line, or a part of one, that has no end.
+    fn part(&mut self, at: usize, line: &[u8]);
+}
+
+/// Every line becomes a record of its own.
+pub(crate) struct Each<'a> {
+    pub(crate) chunk: &'a mut ChunkBuilder,
+    pub(crate) time_ns: i64,
+}
+
+impl TakesLines for Each<'_> {
+    fn whole(&mut self, _at: usize, block: &[u8]) -> usize {
+        self.chunk.push_lines(self.time_ns, block)
+    }
+    fn part(&mut self, _at: usize, line: &[u8]) {
+        self.chunk.push(self.time_ns, line);
+    }
+}
 
 /// What became of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Taken {
     /// Bytes that are dealt with; what is behind them is the beginning of a line whose end is not there yet.
     pub(crate) bytes: usize,
-    /// Whether they end inside a line that was too long: its beginning was taken, its rest is to be skipped.
+    /// Whether they end inside a line that was too long, whose rest is to be skipped.
     pub(crate) skipping: bool,
-    /// Lines that were too long.
+    /// Lines that were too long; where they are split, the cuts.
     pub(crate) cut: u64,
 }
 
-/// Adds the whole lines of `block` to the chunk. A line of more than `max_line` bytes is cut there and the rest of it skipped;
-/// `skipping` says that the block begins inside such a rest.
-pub(crate) fn take_lines(
-    chunk: &mut ChunkBuilder,
-    time_ns: i64,
-    block: &[u8],
-    max_line: usize,
-    skipping: bool,
-) -> Taken {
+/// Hands the whole lines of `block` over. Of a line that is too long, as it was chosen, the beginning is taken and the rest skipped, or
+/// all is skipped, or it is taken in several parts; `skipping` says that the block begins inside such a rest.
+pub(crate) fn take_lines(to: &mut impl TakesLines, block: &[u8], longest: Longest, skipping: bool) -> Taken {
     let mut taken = Taken { skipping, ..Taken::default() };
     loop {
         let rest = block.get(taken.bytes..).unwrap_or_default();
@@ -40,16 +66,18 @@ pub(crate) fn take_lines(
                 }
             }
         }
-        let fitting = before_long_line(rest, max_line);
-        taken.bytes += chunk.push_lines(time_ns, rest.get(..fitting).unwrap_or_default());
+        let fitting = before_long_line(rest, longest.bytes);
+        taken.bytes += to.whole(taken.bytes, rest.get(..fitting).unwrap_or_default());
         let rest = block.get(taken.bytes..).unwrap_or_default();
-        if rest.len() <= max_line {
+        if rest.len() <= longest.bytes {
             return taken;
         }
-        let kept = whole_characters(rest.get(..max_line).unwrap_or_default());
-        chunk.push(time_ns, kept);
+        let kept = whole_characters(rest.get(..longest.bytes).unwrap_or_default());
+        if longest.longer != LongLines::Skip {
+            to.part(taken.bytes, kept);
+        }
         taken.bytes += kept.len();
-        taken.skipping = true;
+        taken.skipping = longest.longer != LongLines::Split;
         taken.cut += 1;
     }
 }
@@ -91,8 +119,13 @@ mod tests {
     use crate::record::BodyKind;
 
     fn lines(block: &[u8], max_line: usize, skipping: bool) -> (Vec<String>, Taken) {
+        chosen(LongLines::Truncate, block, max_line, skipping)
+    }
+
+    fn chosen(longer: LongLines, block: &[u8], bytes: usize, skipping: bool) -> (Vec<String>, Taken) {
         let mut chunk = ChunkBuilder::new(BodyKind::Text, "t".into());
-        let taken = take_lines(&mut chunk, 1, block, max_line, skipping);
+        let mut each = Each { chunk: &mut chunk, time_ns: 1 };
+        let taken = take_lines(&mut each, block, Longest { bytes, longer }, skipping);
         let lines = chunk.finish().map_or_else(Vec::new, |chunk| {
             chunk.iter().map(|record| String::from_utf8_lossy(record.body).into_owned()).collect()
         });
@@ -122,6 +155,29 @@ mod tests {
         assert_eq!((first, taken), (vec!["abcd".into()], Taken { bytes: 8, skipping: true, cut: 1 }));
         assert_eq!(lines(b"ijkl", 4, true), (vec![], Taken { bytes: 4, skipping: true, cut: 0 }));
         assert_eq!(lines(b"m\nn\n", 4, true), (vec!["n".into()], Taken { bytes: 4, skipping: false, cut: 0 }));
+    }
+
+    #[test]
+    fn a_long_line_is_left_out_where_that_was_chosen() {
+        assert_eq!(
+            chosen(LongLines::Skip, b"x\nabcdefgh\ny\n", 4, false),
+            (vec!["x".into(), "y".into()], Taken { bytes: 13, skipping: false, cut: 1 })
+        );
+        let (none, taken) = chosen(LongLines::Skip, b"abcdefgh", 4, false);
+        assert_eq!((none.len(), taken), (0, Taken { bytes: 8, skipping: true, cut: 1 }));
+    }
+
+    #[test]
+    fn a_long_line_is_split_into_records_where_that_was_chosen() {
+        assert_eq!(
+            chosen(LongLines::Split, b"abcdefghij\ny\n", 4, false),
+            (vec!["abcd".into(), "efgh".into(), "ij".into(), "y".into()], Taken { bytes: 13, skipping: false, cut: 2 })
+        );
+        // What fits just so leaves no empty record behind.
+        assert_eq!(chosen(LongLines::Split, b"abcdefgh\n", 4, false).0, ["abcd", "efgh"]);
+        assert_eq!(chosen(LongLines::Split, "abäcd\n".as_bytes(), 4, false).0, ["abä", "cd"]);
+        // The last part waits for the line's end.
+        assert_eq!(chosen(LongLines::Split, b"abcdef", 4, false).1, Taken { bytes: 4, skipping: false, cut: 1 });
     }
 
     #[test]

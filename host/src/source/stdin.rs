@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::lane::{Lane, Stopping};
-use super::lines::take_lines;
+use super::lines::{Each, Longest, take_lines};
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};
-use crate::config::SourceConfig;
+use crate::config::{LongLines, SourceConfig};
 use crate::record::{BodyKind, Chunk, ChunkBuilder, now_ns};
 
 /// A chunk closes at this size, or when there is nothing more to read.
@@ -139,7 +139,9 @@ impl Lines {
     /// Takes the lines out of what was read; at the end of the input also one without its end.
     fn take(&mut self, end: bool) -> Option<Chunk> {
         let mut chunk = ChunkBuilder::new(BodyKind::Text, self.tag.clone());
-        let taken = take_lines(&mut chunk, now_ns(), &self.unfinished, MAX_LINE, self.skipping);
+        let mut each = Each { chunk: &mut chunk, time_ns: now_ns() };
+        let longest = Longest { bytes: MAX_LINE, longer: LongLines::Truncate };
+        let taken = take_lines(&mut each, &self.unfinished, longest, self.skipping);
         self.unfinished.drain(..taken.bytes);
         self.skipping = taken.skipping;
         if taken.cut > 0 {

@@ -72,12 +72,9 @@ fn source(kind: SourceKind) -> SourceConfig {
 
 fn following(logs: &Path) -> TailConfig {
     TailConfig {
-        paths: vec![format!("{}/*.log", logs.display())],
-        exclude: Vec::new(),
-        read_from_beginning: true,
         refresh_interval: Duration::from_millis(100),
-        max_line_bytes: 1 << 20,
         rotate_wait: Duration::from_millis(50),
+        ..TailConfig::of(vec![format!("{}/*.log", logs.display())])
     }
 }
 

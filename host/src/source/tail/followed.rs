@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
+use super::join::Joiner;
 use super::position::FilePosition;
+use crate::config::Multiline;
 use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
-use crate::source::lines::{Taken, take_lines};
+use crate::source::lines::{Each, Longest, Taken, TakesLines, take_lines};
 
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -29,7 +31,8 @@ const MOST_OTHERS: usize = 64;
 pub(crate) struct Common {
     pub(crate) source: Arc<str>,
     pub(crate) tag: Arc<str>,
-    pub(crate) max_line: usize,
+    pub(crate) longest: Longest,
+    pub(crate) multiline: Option<Arc<Multiline>>,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
     /// Lines that are in no chunk yet.
@@ -84,16 +87,25 @@ impl Common {
 pub(crate) struct Followed {
     /// Where it was last seen.
     pub(crate) path: PathBuf,
+    /// Where it is in truth, where that name is a link.
+    pub(crate) real: Option<PathBuf>,
     /// Which file it is.
     pub(crate) id: FileId,
+    /// Whether a watch reports all of its growth: then it is looked at when it does.
+    pub(crate) heard: bool,
     /// Whether there may be something to read.
     pub(crate) ready: bool,
+    /// Whether a watch said that it changed: then it did, though its size and time may be the same.
+    pub(crate) changed: bool,
     /// Since when it has not been found under any name that matches, or not under the name that it had.
     pub(crate) moved: Option<Moved>,
     file: File,
     fingerprint: Fingerprint,
+    /// How far it was read: behind the last whole line.
     offset: u64,
     skipping: bool,
+    /// Where lines are joined to records: those that are not handed in yet.
+    joiner: Option<Joiner>,
     /// Whether it begins anew, and zeros at its beginning are a hole: a writer that does not append goes on, after a
     /// truncation, where it was.
     hole: bool,
@@ -122,6 +134,8 @@ pub(crate) struct Look {
     pub(crate) cut: u64,
     /// It was truncated or written anew.
     pub(crate) restarted: Option<Restarted>,
+    /// Records that became too large when lines were joined, and were given out as they were.
+    pub(crate) too_large: u64,
 }
 
 /// What is at a file's end.
@@ -150,19 +164,33 @@ impl Followed {
         let fingerprint = Fingerprint::take(&file, FINGERPRINT_BYTES)?;
         let followed = Self {
             path: path.to_owned(),
+            real: None,
             id: FileId::of(&metadata),
+            heard: false,
             ready: true,
+            changed: false,
             moved: None,
             file,
             fingerprint,
             offset: 0,
             skipping: false,
+            joiner: None,
             hole: false,
             seen: (0, 0, 0),
             grew: Instant::now(),
             want: BLOCK_BYTES,
         };
         Ok((followed, metadata))
+    }
+
+    /// Joins its lines to records.
+    pub(crate) fn join(&mut self, how: Option<&Arc<Multiline>>) {
+        self.joiner = how.cloned().map(Joiner::new);
+    }
+
+    /// Whether a record is open that waits for more lines.
+    pub(crate) fn holds(&self) -> bool {
+        self.joiner.as_ref().is_some_and(|joiner| joiner.holds_from().is_some())
     }
 
     /// Whether this is the file that the position is of.
@@ -181,13 +209,14 @@ impl Followed {
         self.offset = end;
     }
 
-    /// The position behind the last whole line that was taken.
+    /// The position behind the last record that was gathered.
     pub(crate) fn position(&self) -> FilePosition {
+        let holds_from = self.joiner.as_ref().and_then(Joiner::holds_from);
         FilePosition {
             id: self.id,
             fingerprint: self.fingerprint,
-            offset: self.offset,
-            skipping: self.skipping,
+            offset: holds_from.unwrap_or(self.offset),
+            skipping: self.skipping && holds_from.is_none(),
             path: self.path.to_string_lossy().into_owned(),
             at: now_ns() / 1_000_000_000,
         }
@@ -198,24 +227,25 @@ impl Followed {
         self.ready = false;
         let mut look = Look::default();
         let metadata = self.file.metadata()?;
-        let now = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
-        if now == self.seen {
+        let now = size_and_time(&metadata);
+        let changed = std::mem::take(&mut self.changed);
+        if now == self.seen && !changed {
             return Ok(look);
         }
         if metadata.len() < self.offset {
             look.restarted = Some(self.restart()?);
+            self.give_out(common, None);
         }
         let read = self.read_block(&mut common.buffer)?;
         // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
-        if !self.fingerprint.matches(&self.file)? {
+        let Some(fingerprint) = self.fingerprint.grown(&self.file)? else {
             look.restarted = Some(self.restart()?);
+            self.give_out(common, None);
             look.more = true;
             self.ready = true;
             return Ok(look);
-        }
-        if self.fingerprint.is_short() {
-            self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
-        }
+        };
+        self.fingerprint = fingerprint;
         let end = self.offset + read as u64;
         if end > self.seen.0 || look.restarted.is_some() {
             self.grew = Instant::now();
@@ -224,7 +254,7 @@ impl Followed {
         // What was not read must not count as seen.
         self.seen = if look.more { (end, 0, 0) } else { now };
         self.ready = look.more;
-        let max_line = common.max_line;
+        let longest = common.longest;
         let (gathered, mut block) = common.gather(read);
         if self.hole {
             let zeros = block.iter().take_while(|byte| **byte == 0).count();
@@ -233,8 +263,17 @@ impl Followed {
             self.hole = block.is_empty();
         }
         let before = gathered.chunk.len();
-        let taken = take_lines(&mut gathered.chunk, gathered.time_ns, block, max_line, self.skipping);
-        self.took(&taken, block.len(), max_line);
+        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+        let taken = match &mut self.joiner {
+            None => take_lines(&mut each, block, longest, self.skipping),
+            Some(joiner) => {
+                let mut joined = Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 };
+                let taken = take_lines(&mut joined, block, longest, self.skipping);
+                look.too_large = joined.too_large;
+                taken
+            }
+        };
+        self.took(&taken, block.len(), longest.bytes);
         look.cut = taken.cut;
         if common.gathered.chunk.len() > before {
             self.note_position(common);
@@ -245,7 +284,7 @@ impl Followed {
     /// Gathers a last line that has no end, once nobody will write one.
     pub(crate) fn end(&mut self, common: &mut Common) -> io::Result<End> {
         let metadata = self.file.metadata()?;
-        if (metadata.len(), metadata.mtime(), metadata.mtime_nsec()) != self.seen {
+        if size_and_time(&metadata) != self.seen {
             return Ok(End::Grown);
         }
         let read = self.read_block(&mut common.buffer)?;
@@ -253,12 +292,43 @@ impl Followed {
         if memchr::memchr(b'\n', line).is_some() {
             return Ok(End::Grown);
         }
+        let before = gathered.chunk.len();
         if !line.is_empty() && !self.skipping {
-            gathered.chunk.push(gathered.time_ns, line);
+            let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+            match &mut self.joiner {
+                None => each.part(0, line),
+                Some(joiner) => {
+                    Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 }.part(0, line);
+                }
+            }
             self.offset += read as u64;
+        }
+        if common.gathered.chunk.len() > before {
             self.note_position(common);
         }
+        self.give_out(common, None);
         Ok(End::Reached)
+    }
+
+    /// Gathers what is open: all of it, or records to which nothing was added since then.
+    pub(crate) fn give_out(&mut self, common: &mut Common, since: Option<Instant>) {
+        let Some(joiner) = self.joiner.as_mut().filter(|joiner| joiner.holds_from().is_some()) else { return };
+        let (gathered, _) = common.gather(0);
+        let before = gathered.chunk.len();
+        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
+        let mut out = |body: &[u8]| each.part(0, body);
+        match since {
+            Some(since) => joiner.end_older(since, &mut out),
+            None => joiner.give_out_all(&mut out),
+        }
+        if common.gathered.chunk.len() > before {
+            self.note_position(common);
+        }
+    }
+
+    /// Whether it has changed since the last look.
+    pub(crate) fn differs(&self, metadata: &Metadata) -> bool {
+        size_and_time(metadata) != self.seen
     }
 
     /// When it last grew, or was moved if that was later.
@@ -310,5 +380,37 @@ impl Followed {
         self.seen = (0, 0, 0);
         self.want = BLOCK_BYTES;
         Ok(restarted)
+    }
+}
+
+fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Lines that are joined to records.
+struct Joined<'a> {
+    joiner: &'a mut Joiner,
+    /// Where what is taken begins in the file.
+    from: u64,
+    now: Instant,
+    each: Each<'a>,
+    too_large: u64,
+}
+
+impl TakesLines for Joined<'_> {
+    fn whole(&mut self, at: usize, block: &[u8]) -> usize {
+        let mut taken = 0;
+        for end in memchr::memchr_iter(b'\n', block) {
+            let line = block.get(taken..end).unwrap_or_default();
+            self.part(at + taken, line.strip_suffix(b"\r").unwrap_or(line));
+            taken = end + 1;
+        }
+        taken
+    }
+    fn part(&mut self, at: usize, line: &[u8]) {
+        let each = &mut self.each;
+        let mut out = |body: &[u8]| each.part(0, body);
+        let too_large = self.joiner.take(self.from + at as u64, line, self.now, &mut out);
+        self.too_large += u64::from(too_large);
     }
 }

@@ -58,6 +58,20 @@ impl Fingerprint {
         Ok(Self::take(file, self.bytes as usize)? == self)
     }
 
+    /// Of as many bytes as there are now, if the file still begins like this. Both are of one read: between two, the file could be
+    /// written anew, and be taken for what it was.
+    pub(crate) fn grown(self, file: &File) -> io::Result<Option<Self>> {
+        let mut first = [0; FINGERPRINT_BYTES];
+        let wanted = if self.is_short() { FINGERPRINT_BYTES } else { self.bytes as usize };
+        let wanted = first.get_mut(..wanted.min(FINGERPRINT_BYTES)).unwrap_or_default();
+        let found = read_full(file, wanted, 0)?;
+        let found = wanted.get(..found).unwrap_or_default();
+        Ok(match found.get(..self.bytes as usize) {
+            Some(covered) if Self::hash(covered) == self => Some(Self::hash(found)),
+            _ => None,
+        })
+    }
+
     /// Whether more bytes could still be covered.
     pub(crate) fn is_short(self) -> bool {
         (self.bytes as usize) < FINGERPRINT_BYTES
@@ -104,10 +118,13 @@ mod tests {
         let grown = Fingerprint::take(&file, FINGERPRINT_BYTES).unwrap();
         assert_eq!(grown.bytes, 1024);
         assert!(!grown.is_short());
+        assert_eq!(young.grown(&file).unwrap(), Some(grown));
 
         let mut other = tempfile::tempfile().unwrap();
         other.write_all(b"two\n").unwrap();
         assert!(!young.matches(&other).unwrap());
         assert!(!grown.matches(&other).unwrap());
+        assert_eq!(young.grown(&other).unwrap(), None);
+        assert_eq!(grown.grown(&other).unwrap(), None);
     }
 }

@@ -10,6 +10,7 @@
 mod absent;
 mod followed;
 mod identity;
+mod join;
 mod patterns;
 mod position;
 mod reader;

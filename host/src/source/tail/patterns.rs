@@ -3,7 +3,7 @@
 //! `*`, `?`, `[..]` and `{a,b}` match within one name; `**` alone in its place is any number of directories. As in a shell, a
 //! name that begins with a dot is matched only where the pattern has the dot too, and `**` does not go through links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ enum Exclude {
 /// What a look at the file system gave.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Paths that match and are not excluded. They need not be regular files.
-    pub(crate) paths: BTreeSet<PathBuf>,
+    /// Paths that match and are not excluded, and whether each is a link. They need not be regular files.
+    pub(crate) paths: BTreeMap<PathBuf, bool>,
     /// Directories whose change could change `paths`.
     pub(crate) directories: BTreeSet<PathBuf>,
     /// What could not be looked into.
@@ -75,7 +75,7 @@ impl Patterns {
         for steps in &self.paths {
             walk(PathBuf::new(), steps, &mut found);
         }
-        found.paths.retain(|path| !self.excludes(path));
+        found.paths.retain(|path, _| !self.excludes(path));
         found
     }
 
@@ -119,7 +119,7 @@ fn walk(at: PathBuf, steps: &[Step], found: &mut Found) {
     let Some((step, rest)) = steps.split_first() else {
         // A literal last step: there is a file, or there is not.
         match fs::symlink_metadata(&at) {
-            Ok(_) => drop(found.paths.insert(at)),
+            Ok(metadata) => drop(found.paths.insert(at, metadata.is_symlink())),
             Err(e) if is_absence(&e) => {}
             Err(e) => found.unreadable.push((at, e)),
         }
@@ -142,7 +142,8 @@ fn walk(at: PathBuf, steps: &[Step], found: &mut Found) {
                 }
                 if rest.is_empty() {
                     if is_directory != Some(true) {
-                        found.paths.insert(path);
+                        // Of a link, what it is a link to is not known; and of some entries nothing is.
+                        found.paths.insert(path, is_directory.is_none());
                     }
                 } else if is_directory != Some(false) {
                     walk(path, rest, found);
@@ -214,7 +215,7 @@ mod tests {
         let paths: Vec<String> = paths.iter().map(|p| format!("{}/{p}", root.path().display())).collect();
         let exclude: Vec<String> = exclude.iter().map(below).collect();
         let found = Patterns::new(&paths, &exclude).unwrap().expand();
-        found.paths.iter().map(|p| p.strip_prefix(root.path()).unwrap().display().to_string()).collect()
+        found.paths.keys().map(|p| p.strip_prefix(root.path()).unwrap().display().to_string()).collect()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The thread of a tail source: looks for files, reads them in turn, hands chunks in.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,16 +11,25 @@ use tracing::{info, warn};
 
 use super::absent::Absent;
 use super::followed::{BLOCK_BYTES, Common, End, Followed, Gathered, Look, Moved};
+use super::identity::FileId;
 use super::patterns::Patterns;
 use super::position::FilePosition;
 use super::watch::Watch;
-use crate::config::{SourceConfig, TailConfig};
+use crate::config::{LongLines, SourceConfig, TailConfig};
 use crate::record::Position;
 use crate::source::lane::{Lane, Stopping};
+use crate::source::lines::Longest;
 use crate::source::sink::Sink;
 
-/// How often every file is looked at though nothing was heard of it: what finds growth where inotify does not work.
+/// How often files are looked at of which nothing can be heard: what finds growth where inotify does not work.
 const POLL: Duration = Duration::from_millis(250);
+
+/// A scan looks at every file's size, so it costs more the more files there are. Where every name's coming and going is heard, it is only
+/// a net below that, and takes no more than one part in so many of the time.
+const SCAN_SHARE: u32 = 400;
+
+/// But it comes at least so often.
+const LONGEST_BETWEEN_SCANS: Duration = Duration::from_secs(60);
 
 /// Pause behind a round that read everything there was, so that a trickle becomes chunks of more than a line.
 const PACE: Duration = Duration::from_millis(5);
@@ -38,6 +47,14 @@ pub(super) struct Reader {
     pub(super) sink: Arc<dyn Sink>,
     pub(super) watch: Option<Watch>,
     pub(super) files: Vec<Followed>,
+    /// Where each is among them.
+    pub(super) by_id: HashMap<FileId, usize>,
+    /// The same, by the names by which growth is heard.
+    pub(super) by_name: HashMap<PathBuf, usize>,
+    /// Whether names may have changed since the last scan.
+    pub(super) names_changed: bool,
+    /// Whether all changes of names are heard.
+    pub(super) names_heard: bool,
     pub(super) absent: Absent,
     /// Whether files that are new are left out as far as they go.
     pub(super) leave_out_old: bool,
@@ -67,7 +84,11 @@ impl Reader {
             common: Common {
                 source: name.clone(),
                 tag: source.tag.clone(),
-                max_line: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
+                longest: Longest {
+                    bytes: usize::try_from(tail.max_line_bytes).unwrap_or(usize::MAX).clamp(1, LONGEST_LINE),
+                    longer: tail.long_lines,
+                },
+                multiline: tail.multiline.clone(),
                 buffer: vec![0; BLOCK_BYTES],
                 gathered: Gathered::new(source.tag.clone()),
                 unrecorded: Vec::new(),
@@ -75,6 +96,10 @@ impl Reader {
             patterns,
             watch: watch.ok(),
             files: Vec::new(),
+            by_id: HashMap::new(),
+            by_name: HashMap::new(),
+            names_changed: false,
+            names_heard: false,
             absent: Absent::default(),
             leave_out_old: false,
             runtime: Handle::current(),
@@ -118,31 +143,42 @@ impl Reader {
         let mut scan_due = Instant::now() + self.refresh_interval;
         let mut scan_earliest = Instant::now();
         let mut poll_due = Instant::now() + POLL;
-        let mut names_changed = false;
         while !self.shutdown.is_cancelled() {
-            names_changed |= self.take_events();
+            let more_events = self.take_events();
             let now = Instant::now();
-            if now >= scan_due || (names_changed && now >= scan_earliest) {
-                names_changed = false;
+            if now >= scan_due || (self.names_changed && now >= scan_earliest) {
+                self.names_changed = false;
                 self.scan();
                 self.keep_unrecorded();
                 self.forget_expired();
                 // Where a scan is dear and names change often, most of the time still goes into reading.
-                scan_earliest = Instant::now() + 10 * now.elapsed();
-                scan_due = Instant::now() + self.refresh_interval;
+                let (cost, after) = (now.elapsed(), Instant::now());
+                scan_earliest = after + 10 * cost;
+                scan_due = (after + self.until_next_scan(cost)).max(scan_earliest);
             }
-            if now >= poll_due {
-                self.files.iter_mut().for_each(|file| file.ready = true);
+            let is_due = now >= poll_due;
+            if is_due {
+                self.files.iter_mut().filter(|file| !file.heard).for_each(|file| file.ready = true);
                 poll_due = now + POLL;
             }
             self.round()?;
+            if is_due {
+                self.give_out_old()?;
+            }
             self.part_with_moved()?;
-            if !self.files.iter().any(|file| file.ready) {
-                let until = if names_changed { scan_earliest } else { scan_due.min(poll_due) };
+            if !more_events && !self.files.iter().any(|file| file.ready) {
+                let until = if self.names_changed { scan_earliest } else { scan_due }.min(poll_due);
                 self.wait(until)?;
             }
         }
         Err(Stopping)
+    }
+
+    fn until_next_scan(&self, cost: Duration) -> Duration {
+        if !self.names_heard {
+            return self.refresh_interval;
+        }
+        self.refresh_interval.max((SCAN_SHARE * cost).min(LONGEST_BETWEEN_SCANS))
     }
 
     /// One block of each file that has one.
@@ -158,6 +194,8 @@ impl Reader {
                 }
                 Err(e) => {
                     let path = file.path.clone();
+                    // Looked at again soon, whether it grows or not.
+                    file.heard = false;
                     self.warn_once(&path, &format!("reading failed: {e}; it is tried again"));
                 }
             }
@@ -174,15 +212,43 @@ impl Reader {
             if restarted.unread > 0 {
                 warn!(source = %self.common.source, "{}: {} bytes were gone before they could be read",
                       path.display(), restarted.unread);
-                // How many records they were is not to be known; at least one.
-                self.sink.count_discarded(&self.common.source, "truncated", 1);
             }
+            // How many records they were is not to be known. Nor is it what was written after the last look, if anything.
+            let reason = if restarted.unread > 0 { "truncated" } else { "truncated_unseen" };
+            self.sink.count_discarded(&self.common.source, reason, 1);
+        }
+        if look.too_large > 0 {
+            self.sink.count_discarded(&self.common.source, "record_split", look.too_large);
+            self.warn_once(
+                &path,
+                "joined lines became larger than multiline.max_size allows: they are several records",
+            );
         }
         if look.cut > 0 {
-            self.sink.count_discarded(&self.common.source, "line_too_long", look.cut);
-            let limit = self.common.max_line;
-            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and are cut there"));
+            let (reason, what) = match self.common.longest.longer {
+                LongLines::Truncate => ("line_too_long", "are cut there"),
+                LongLines::Split => ("line_split", "become several records"),
+                LongLines::Skip => ("line_skipped", "are left out"),
+            };
+            self.sink.count_discarded(&self.common.source, reason, look.cut);
+            let limit = self.common.longest.bytes;
+            self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and {what}"));
         }
+    }
+
+    /// Gives out records that wait for more lines which do not come.
+    fn give_out_old(&mut self) -> Result<(), Stopping> {
+        let Some(how) = &self.common.multiline else { return Ok(()) };
+        let Some(since) = Instant::now().checked_sub(how.timeout) else { return Ok(()) };
+        for n in 0..self.files.len() {
+            // Where there is more to read, that may be what it waits for.
+            let Some(file) = self.files.get_mut(n).filter(|file| !file.ready && file.holds()) else { continue };
+            file.give_out(&mut self.common, Some(since));
+            if self.common.gathered.is_enough() {
+                self.hand_in()?;
+            }
+        }
+        self.hand_in()
     }
 
     fn hand_in(&mut self) -> Result<(), Stopping> {
@@ -193,6 +259,7 @@ impl Reader {
     /// Lets go of files that were moved away or deleted, at their end and some time after their last growth.
     fn part_with_moved(&mut self) -> Result<(), Stopping> {
         let mut deleted = Vec::new();
+        let before = self.files.len();
         let mut n = 0;
         while let Some(file) = self.files.get_mut(n) {
             let (Some(moved), true) = (file.moved, file.quiet_since().elapsed() >= self.rotate_wait) else {
@@ -223,6 +290,9 @@ impl Reader {
                 }
             }
         }
+        if self.files.len() < before {
+            self.index();
+        }
         self.hand_in()?;
         if !deleted.is_empty() {
             // Its position must not come after it is forgotten; and while the file is open, no other gets its inode.
@@ -252,16 +322,18 @@ impl Reader {
         }
     }
 
-    /// Takes what the watch has heard; whether names changed.
+    /// Takes what the watch has heard. Whether there is more.
     fn take_events(&mut self) -> bool {
         let Some(watch) = &mut self.watch else { return false };
         let events = watch.take();
-        if !events.changed.is_empty() {
-            for file in &mut self.files {
-                file.ready |= events.changed.contains(&file.path);
+        for name in &events.changed {
+            if let Some(file) = self.by_name.get(name).and_then(|n| self.files.get_mut(*n)) {
+                file.ready = true;
+                file.changed = true;
             }
         }
-        events.names
+        self.names_changed |= events.names;
+        events.more
     }
 
     /// Waits until there may be something to do, at the latest until `until`.

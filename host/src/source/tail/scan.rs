@@ -1,8 +1,9 @@
 //! Looking for files: new ones, those that were renamed, those that are gone.
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tracing::info;
@@ -11,26 +12,37 @@ use super::followed::{Followed, Moved};
 use super::identity::FileId;
 use super::patterns::is_absence;
 use super::reader::Reader;
+use super::watch::is_local;
 use crate::record::Position;
+
+/// A file that is there.
+struct Present {
+    path: PathBuf,
+    /// Where it is in truth, where its name is a link.
+    real: Option<PathBuf>,
+    /// Whether a watch reports all of its growth.
+    heard: bool,
+    metadata: Metadata,
+}
 
 impl Reader {
     /// Looks which files there are now.
     pub(super) fn scan(&mut self) {
-        let found = self.patterns.expand();
-        if let Some(watch) = &mut self.watch
-            && let Err((directory, e)) = watch.set(&found.directories)
-        {
-            let what = format!(
-                "cannot be watched ({e}): it is looked into now and then; fs.inotify.max_user_watches may be too low"
-            );
-            self.warn_once(&directory, &what);
+        let mut found = self.patterns.expand();
+        // A file that is reached by a link grows in another directory: there its growth is to be heard.
+        let mut linked: HashMap<PathBuf, PathBuf> = HashMap::new();
+        for path in found.paths.iter().filter(|(_, is_link)| **is_link).map(|(path, _)| path) {
+            let Ok(real) = fs::canonicalize(path) else { continue };
+            found.directories.extend(real.parent().map(Path::to_owned));
+            linked.insert(path.clone(), real);
         }
+        let hearing = self.listen(&found.directories);
+        self.names_heard = hearing.len() == found.directories.len();
         for (path, e) in found.unreadable {
             self.warn_once(&path, &format!("cannot be looked into: {e}; it is tried again"));
         }
-        let known: HashMap<FileId, usize> = self.files.iter().enumerate().map(|(n, file)| (file.id, n)).collect();
-        let mut present = HashMap::new();
-        for path in found.paths {
+        let mut present: HashMap<FileId, Present> = HashMap::new();
+        for path in found.paths.into_keys() {
             let metadata = match fs::metadata(&path) {
                 Ok(metadata) => metadata,
                 Err(e) if is_absence(&e) => continue,
@@ -48,33 +60,69 @@ impl Reader {
             }
             let id = FileId::of(&metadata);
             // Of several names, one that is known already is kept.
-            let keeps_name = known.get(&id).and_then(|n| self.files.get(*n)).is_some_and(|file| file.path == path);
+            let keeps_name = self.by_id.get(&id).and_then(|n| self.files.get(*n)).is_some_and(|file| file.path == path);
             if keeps_name || !present.contains_key(&id) {
-                present.insert(id, path);
+                let real = linked.remove(&path);
+                let directory = real.as_ref().unwrap_or(&path).parent();
+                // Who writes by another name, in a directory that nobody watches, is not heard.
+                let heard = metadata.nlink() == 1 && directory.is_some_and(|directory| hearing.contains(directory));
+                present.insert(id, Present { path, real, heard, metadata });
             }
         }
+        let now = Instant::now();
         for file in &mut self.files {
             match present.remove(&file.id) {
-                Some(path) if path == file.path => {
-                    if matches!(file.moved, Some(Moved::Away(_))) {
+                Some(there) => {
+                    // Its growth is found even where no watch reports it, and it costs nothing more.
+                    file.ready |= file.differs(&there.metadata);
+                    file.real = there.real;
+                    file.heard = there.heard;
+                    if there.path != file.path {
+                        info!(source = %self.common.source, "{} is now {}", file.path.display(), there.path.display());
+                        file.path = there.path;
+                        file.moved = Some(Moved::Renamed(now));
+                    } else if matches!(file.moved, Some(Moved::Away(_))) {
                         file.moved = None;
                     }
                 }
-                Some(path) => {
-                    info!(source = %self.common.source, "{} is now {}", file.path.display(), path.display());
-                    file.path = path;
-                    file.moved = Some(Moved::Renamed(Instant::now()));
-                }
                 None if matches!(file.moved, Some(Moved::Away(_))) => {}
-                None => file.moved = Some(Moved::Away(Instant::now())),
+                None => {
+                    file.moved = Some(Moved::Away(now));
+                    file.heard = false;
+                    file.ready = true;
+                }
             }
-            file.ready = true;
         }
         let mut new: Vec<_> = present.into_values().collect();
-        new.sort();
-        for path in new {
-            self.follow_new(&path);
+        new.sort_by(|one, other| one.path.cmp(&other.path));
+        for there in new {
+            self.follow_new(there);
         }
+        self.index();
+    }
+
+    /// Watches just these directories. Gives those where all that is written is heard.
+    fn listen(&mut self, directories: &BTreeSet<PathBuf>) -> HashSet<PathBuf> {
+        let Some(watch) = &mut self.watch else { return HashSet::new() };
+        let watched = watch.set(directories);
+        // What happened between the look at a directory and its watch was not heard.
+        self.names_changed |= watched.more;
+        let heard = directories.iter().filter(|directory| watch.hears(directory) && is_local(directory));
+        let heard = heard.cloned().collect();
+        if let Some((directory, e)) = watched.error {
+            let what = format!(
+                "cannot be watched ({e}): it is looked into now and then; fs.inotify.max_user_watches may be too low"
+            );
+            self.warn_once(&directory, &what);
+        }
+        heard
+    }
+
+    /// Notes where each file is among all.
+    pub(super) fn index(&mut self) {
+        self.by_id = self.files.iter().enumerate().map(|(n, file)| (file.id, n)).collect();
+        let names = self.files.iter().enumerate().filter(|(_, file)| file.heard);
+        self.by_name = names.map(|(n, file)| (file.real.as_ref().unwrap_or(&file.path).clone(), n)).collect();
     }
 
     /// Files that were read before, have no matching name now, and are still in their directory: rotated while Wharf
@@ -92,15 +140,18 @@ impl Reader {
                     info!(source = %self.common.source, "{} was {}: it is read to its end, from byte {}",
                           file.path.display(), position.path, position.offset);
                     file.resume(&position);
+                    file.join(self.common.multiline.as_ref());
                     file.moved = Some(Moved::Away(Instant::now()));
                     self.files.push(file);
                 }
             }
             self.absent.searched(&directory);
         }
+        self.index();
     }
 
-    fn follow_new(&mut self, path: &Path) {
+    fn follow_new(&mut self, there: Present) {
+        let path = there.path.as_path();
         let opened = Followed::open(path).and_then(|(file, metadata)| {
             let position = self.absent.take(&file)?;
             Ok((file, metadata, position))
@@ -114,9 +165,14 @@ impl Reader {
             }
         };
         // Between the look and the opening, the name may have got another file.
-        if !metadata.is_file() || self.files.iter().any(|known| known.id == file.id) {
+        if !metadata.is_file() || self.by_id.contains_key(&file.id) {
             return;
         }
+        if file.id == FileId::of(&there.metadata) {
+            file.real = there.real;
+            file.heard = there.heard;
+        }
+        file.join(self.common.multiline.as_ref());
         if let Some(position) = position {
             file.resume(&position);
         } else if self.leave_out_old {
@@ -129,6 +185,7 @@ impl Reader {
             });
         }
         info!(source = %self.common.source, "following {} from byte {}", path.display(), file.position().offset);
+        self.by_id.insert(file.id, self.files.len());
         self.files.push(file);
     }
 }

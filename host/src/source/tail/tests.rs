@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::identity::FileId;
 use super::position::FilePosition;
-use crate::config::{SourceConfig, SourceKind, TailConfig};
+use crate::config::{JoinRule, LinePatterns, LongLines, Multiline, SourceConfig, SourceKind, TailConfig};
 use crate::intake::Refused;
 use crate::record::{BodyKind, Position};
 use crate::source::testing::{FakeSink, eventually};
@@ -34,12 +34,9 @@ impl Logs {
     /// The configuration that follows these patterns.
     fn config(&self, patterns: &[&str]) -> TailConfig {
         TailConfig {
-            paths: patterns.iter().map(|pattern| self.path(pattern).display().to_string()).collect(),
-            exclude: Vec::new(),
-            read_from_beginning: true,
             refresh_interval: Duration::from_millis(100),
-            max_line_bytes: 1 << 20,
             rotate_wait: Duration::from_millis(50),
+            ..TailConfig::of(patterns.iter().map(|pattern| self.path(pattern).display().to_string()).collect())
         }
     }
 }
@@ -459,6 +456,55 @@ async fn a_long_line_is_cut_and_counted_also_over_a_restart_in_its_middle() {
     logs.append("a.log", "x".repeat(2 << 20) + "\nb\n");
     let tail = Tail::start(config(), &next);
     assert_eq!(next.wait_for(1).await, ["b"]);
+    tail.stop().await;
+}
+
+#[tokio::test]
+async fn long_lines_are_split_or_left_out_where_that_was_chosen_also_over_blocks_and_restarts() {
+    for (long_lines, reason, expected) in
+        [(LongLines::Split, "line_split", &[1, 3 << 20, 2 << 20, 1][..]), (LongLines::Skip, "line_skipped", &[1, 1])]
+    {
+        let (logs, sink) = (Logs::new(), FakeSink::new());
+        let config = || TailConfig { max_line_bytes: 3 << 20, long_lines, ..logs.config(&["*.log"]) };
+        logs.append("a.log", format!("a\n{}", "x".repeat(4 << 20)));
+        let tail = Tail::start(config(), &sink);
+        eventually("the line is found too long", || (sink.discarded(reason) == 1).then_some(())).await;
+        let (mut lines, next) = tail.kill(&sink).await;
+        logs.append("a.log", "x".repeat(1 << 20) + "\nb\n");
+        let tail = Tail::start(config(), &next);
+        eventually("the last line", || next.lines().contains(&"b".to_owned()).then_some(())).await;
+        tail.stop().await;
+        lines.extend(next.lines());
+        let lengths: Vec<usize> = lines.iter().map(String::len).collect();
+        assert_eq!(lengths, expected, "{long_lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn joined_lines_are_one_record_over_restarts_and_a_rotation_or_a_pause_ends_them() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    let start = regex::bytes::Regex::new("^>").ok();
+    let rule = JoinRule::Patterns(LinePatterns { start, goes_on: None, end: None });
+    let config = |timeout| TailConfig {
+        multiline: Some(Arc::new(Multiline { frame: None, rule: Some(rule.clone()), max_bytes: 1 << 20, timeout })),
+        ..logs.config(&["app.log"])
+    };
+    let long = Duration::from_secs(3600);
+    logs.append("app.log", ">a\nb\n>c\nd\n");
+    let tail = Tail::start(config(long), &sink);
+    assert_eq!(sink.wait_for(1).await, [">a\nb"]);
+    // The position is before the record that is open.
+    let (_, next) = tail.kill(&sink).await;
+    let tail = Tail::start(config(long), &next);
+    logs.append("app.log", "e\n>f\n");
+    assert_eq!(next.wait_for(1).await, [">c\nd\ne"]);
+    fs::rename(logs.path("app.log"), logs.path("app.log.1")).unwrap();
+    logs.append("app.log.1", "g");
+    assert_eq!(next.wait_for(2).await[1], ">f\ng");
+    let (_, next) = tail.kill(&next).await;
+    let tail = Tail::start(config(Duration::from_millis(50)), &next);
+    logs.append("app.log", ">h\ni\n");
+    assert_eq!(next.wait_for(1).await, [">h\ni"]);
     tail.stop().await;
 }
 

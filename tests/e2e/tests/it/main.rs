@@ -30,6 +30,8 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod tail_many;
+mod tail_rotation;
 mod tenants;
 mod tutorial;
 mod validate;
