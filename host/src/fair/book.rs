@@ -4,14 +4,16 @@
 //! free turn goes to the tenant among those that wait whose account is lowest, and within it to whoever waits longest. A tenant that comes back after it had
 //! nothing to do begins a little behind where the lowest of the others stands: having been idle earns next to nothing.
 //!
-//! A turn is not taken away before its work ends, and that may be a large piece to compress. So a tenant that runs nothing and is
-//! not ahead of those that run gets a turn on top at once; the system then shares the cores among the threads until
-//! the others' turns end. There are as many such turns as cores, so that tenants with much waiting get no more threads by it than that.
+//! A turn is not taken away before its work ends, and that may be a large piece to compress. So a tenant that is not ahead of the
+//! others gets a turn on top at once; the system then shares the cores among the threads until the others' turns end. For a [`Kind::Poll`] there is no
+//! limit to that but the threads that poll: passing a turn on takes as long as waking a thread does, which is longer than most polls, so that
+//! whoever need not wait should not. For a [`Kind::Job`], which has a thread of its own, the tenant must run nothing, unless nobody else does, and there
+//! are at most as many turns on top as cores.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How far ahead of the others a tenant that runs nothing may be, and still get a turn on top: a guest's tick. Short work that comes often would
+/// How far ahead of the others a tenant may be, and still get a turn on top: a guest's tick. Short work that comes often would
 /// else wait behind long work each second time.
 const AHEAD: Virtual = 10_000_000 * SCALE;
 
@@ -22,6 +24,15 @@ const CREDIT: Virtual = 100_000_000 * SCALE;
 /// Nanoseconds of CPU, times [`SCALE`], divided by a share.
 type Virtual = u128;
 const SCALE: Virtual = 1000;
+
+/// What a turn is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Of a future, on a thread of the runtime.
+    Poll,
+    /// On a thread of its own.
+    Job,
+}
 
 /// The accounts. `W` is what waits for a turn.
 #[derive(Debug)]
@@ -42,7 +53,7 @@ struct Account<W> {
     running: u32,
     /// The sum of when those began that run.
     began: Duration,
-    waiting: VecDeque<W>,
+    waiting: VecDeque<(Kind, W)>,
 }
 
 impl<W> Account<W> {
@@ -81,12 +92,19 @@ impl<W> Book<W> {
     }
 
     /// Asks for a turn. What asks comes back where it has one at once; else what `waiter` makes of it waits.
-    pub(super) fn ask<A>(&mut self, of: usize, now: Duration, asks: A, waiter: impl FnOnce(A) -> W) -> Option<A> {
+    pub(super) fn ask<A>(
+        &mut self,
+        of: usize,
+        kind: Kind,
+        now: Duration,
+        asks: A,
+        waiter: impl FnOnce(A) -> W,
+    ) -> Option<A> {
         self.forget_credit(of, now);
-        let at_once = self.taken < self.places || self.may_have_one_on_top(of, now);
+        let at_once = self.taken < self.places || self.may_have_one_on_top(of, kind, now);
         let Some(account) = self.accounts.get_mut(of) else { return Some(asks) };
         if !at_once {
-            account.waiting.push_back(waiter(asks));
+            account.waiting.push_back((kind, waiter(asks)));
             return None;
         }
         account.running += 1;
@@ -107,14 +125,12 @@ impl<W> Book<W> {
 
     /// Who has a turn from now on, if there is one; to be called until there is none.
     pub(super) fn next(&mut self, now: Duration) -> Option<(usize, W)> {
-        let waits = |n: &usize| self.accounts.get(*n).is_some_and(|account| !account.waiting.is_empty());
-        let next = if self.taken < self.places {
-            self.lowest(now, waits)
-        } else {
-            self.lowest(now, |n| waits(n) && self.may_have_one_on_top(*n, now))
-        }?;
+        let first = |n: &usize| self.accounts.get(*n)?.waiting.front().map(|(kind, _)| *kind);
+        let is_free = self.taken < self.places;
+        let next =
+            self.lowest(now, |n| first(n).is_some_and(|kind| is_free || self.may_have_one_on_top(*n, kind, now)))?;
         let account = self.accounts.get_mut(next)?;
-        let waiter = account.waiting.pop_front()?;
+        let (_, waiter) = account.waiting.pop_front()?;
         account.running += 1;
         account.began += now;
         self.taken += 1;
@@ -124,7 +140,7 @@ impl<W> Book<W> {
     /// Takes away what does not wait any more.
     pub(super) fn forget(&mut self, of: usize, is_it: impl Fn(&W) -> bool) {
         let Some(account) = self.accounts.get_mut(of) else { return };
-        account.waiting.retain(|waiter| !is_it(waiter));
+        account.waiting.retain(|(_, waiter)| !is_it(waiter));
         self.rest(of);
     }
 
@@ -133,13 +149,13 @@ impl<W> Book<W> {
         self.active.iter().copied().filter(which).min_by_key(owed)
     }
 
-    fn may_have_one_on_top(&self, of: usize, now: Duration) -> bool {
+    fn may_have_one_on_top(&self, of: usize, kind: Kind, now: Duration) -> bool {
         let Some(account) = self.accounts.get(of) else { return false };
-        let mut others = self.active.iter().filter_map(|n| self.accounts.get(*n)).filter(|other| other.running > 0);
+        let mut others = self.active.iter().filter(|n| **n != of).filter_map(|n| self.accounts.get(*n)).peekable();
+        let has_thread =
+            kind == Kind::Poll || (self.taken < 2 * self.places && (account.running == 0 || others.peek().is_none()));
         let own = account.owed(now);
-        account.running == 0
-            && self.taken < 2 * self.places
-            && others.all(|other| own <= other.owed(now).saturating_add(AHEAD))
+        has_thread && others.all(|other| own <= other.owed(now).saturating_add(AHEAD))
     }
 
     /// Whoever asks while it has nothing waiting had all that it wanted until now. It stands no more than [`CREDIT`] behind the lowest of those
@@ -223,7 +239,7 @@ mod tests {
                 let (due, later): (Vec<_>, Vec<_>) = wants.into_iter().partition(|(when, _)| *when <= now);
                 wants = later;
                 for (_, account) in due {
-                    if machine.book.ask(account, now, (), |()| now).is_some() {
+                    if machine.book.ask(account, Kind::Job, now, (), |()| now).is_some() {
                         machine.begin(account);
                     }
                 }
@@ -319,16 +335,16 @@ mod tests {
         let (first, second) = (book.open(), book.open());
         let ms = Duration::from_millis;
         for n in 0..1000 {
-            assert!(book.ask(first, ms(n), (), |()| ()).is_some());
+            assert!(book.ask(first, Kind::Job, ms(n), (), |()| ()).is_some());
             book.end(first, ms(n), ms(1));
         }
         // The second one was idle for a second, in which the first one had all. Now both want all.
         let mut turns = vec![];
-        assert!(book.ask(first, ms(1000), (), |()| ()).is_some());
-        assert!(book.ask(second, ms(1000), (), |()| ()).is_some(), "on top, since it runs nothing");
+        assert!(book.ask(first, Kind::Job, ms(1000), (), |()| ()).is_some());
+        assert!(book.ask(second, Kind::Job, ms(1000), (), |()| ()).is_some(), "on top");
         for _ in 0..100 {
-            assert!(book.ask(first, ms(1000), (), |()| ()).is_none());
-            assert!(book.ask(second, ms(1000), (), |()| ()).is_none());
+            assert!(book.ask(first, Kind::Job, ms(1000), (), |()| ()).is_none());
+            assert!(book.ask(second, Kind::Job, ms(1000), (), |()| ()).is_none());
         }
         book.end(first, ms(1000), ms(20));
         book.end(second, ms(1000), ms(20));
@@ -346,12 +362,31 @@ mod tests {
     fn who_does_not_wait_any_more_gets_no_turn() {
         let mut book = Book::new(1);
         let account = book.open();
-        assert!(book.ask(account, Duration::ZERO, 0, |n| n).is_some());
-        assert!(book.ask(account, Duration::ZERO, 1, |n| n).is_none());
-        assert!(book.ask(account, Duration::ZERO, 2, |n| n).is_none());
-        book.forget(account, |waiter| *waiter == 1);
+        let at_once = (0..4).map(|n| book.ask(account, Kind::Job, Duration::ZERO, n, |n| n).is_some());
+        assert_eq!(at_once.collect::<Vec<_>>(), [true, true, false, false], "one core, and one on top");
+        book.forget(account, |waiter| *waiter == 2);
         book.end(account, Duration::ZERO, Duration::ZERO);
-        assert_eq!(book.next(Duration::ZERO), Some((account, 2)));
+        assert_eq!(book.next(Duration::ZERO), Some((account, 3)));
+    }
+
+    #[test]
+    fn a_poll_waits_only_where_its_tenant_is_ahead_of_another() {
+        let mut book = Book::new(1);
+        let (much, little) = (book.open(), book.open());
+        let s = Duration::from_secs;
+        for _ in 0..9 {
+            assert!(book.ask(much, Kind::Poll, s(0), (), |()| ()).is_some(), "alone it never waits");
+        }
+        assert!(book.ask(little, Kind::Poll, s(1), (), |()| ()).is_some());
+        assert!(book.ask(little, Kind::Poll, s(1), (), |()| ()).is_some());
+        assert!(book.ask(much, Kind::Poll, s(1), (), |()| ()).is_none(), "nine seconds are under way");
+        for _ in 0..9 {
+            book.end(much, s(0), s(1));
+        }
+        assert!(book.next(s(1)).is_none(), "the one core is the other's");
+        book.end(little, s(1), Duration::ZERO);
+        book.end(little, s(1), Duration::ZERO);
+        assert_eq!(book.next(s(1)), Some((much, ())));
     }
 
     proptest! {
@@ -392,7 +427,7 @@ mod tests {
                 let now = Duration::from_millis(n as u64);
                 if ends && let Some(account) = running.pop_front() {
                     book.end(account, Duration::ZERO, Duration::from_millis(3));
-                } else if book.ask(accounts[which], now, (), |()| ()).is_some() {
+                } else if book.ask(accounts[which], Kind::Job, now, (), |()| ()).is_some() {
                     running.push_back(accounts[which]);
                 } else {
                     waiting += 1;

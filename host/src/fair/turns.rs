@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::Tenant;
-use super::book::Book;
+use super::book::{Book, Kind};
 use super::paced::Ticket;
 
 thread_local! {
@@ -85,7 +85,7 @@ impl Tenant {
     pub(super) fn ask(&self, ticket: impl FnOnce() -> Arc<Ticket>) -> Option<Turn> {
         let turns = &self.inner.turns;
         let now = turns.now();
-        let at_once = turns.book().ask(self.inner.account, now, (), |()| Waiter::Future(ticket()));
+        let at_once = turns.book().ask(self.inner.account, Kind::Poll, now, (), |()| Waiter::Future(ticket()));
         at_once.map(|()| self.granted(now))
     }
 
@@ -122,7 +122,7 @@ impl Tenant {
             runtime.spawn_blocking(move || turn.with(work));
         });
         let now = turns.now();
-        let begin = turns.book().ask(self.inner.account, now, begin, Waiter::Job);
+        let begin = turns.book().ask(self.inner.account, Kind::Job, now, begin, Waiter::Job);
         if let Some(begin) = begin {
             begin(now);
         }
@@ -145,6 +145,14 @@ impl Turn {
         let done = work();
         drop(reset);
         done
+    }
+}
+
+#[cfg(test)]
+impl Turn {
+    /// Ends it, and takes it to have cost so much.
+    pub(super) fn costs(mut self, cpu: Duration) {
+        self.cpu = cpu;
     }
 }
 

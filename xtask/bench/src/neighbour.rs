@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use wharf_e2e::{Place, Wharf, free_port};
@@ -199,16 +199,16 @@ impl Bench<'_> {
             TcpStream::connect(good).is_ok() && TcpStream::connect(bad).is_ok()
         })?;
         let stop = AtomicBool::new(false);
-        let before = cpu_seconds(&running);
+        let (before, began) = (cpu_seconds(&running), Instant::now());
         let warm_up = Duration::from_secs(4);
         let steady = std::thread::scope(|scope| {
             scope.spawn(|| neighbour.work(bad, &stop));
             let steady = steady::run(good, &arrivals, warm_up, self.window, AFTER);
             stop.store(true, Ordering::Relaxed);
-            let took = cpu_seconds(&running) - before;
+            let took = (cpu_seconds(&running) - before) / began.elapsed().as_secs_f64();
             // What waits for it is not waited for.
             running.kill9();
-            steady.map(|steady| (steady, took / (warm_up + self.window + AFTER).as_secs_f64()))
+            steady.map(|steady| (steady, took))
         });
         steady
     }
