@@ -21,6 +21,7 @@ use crate::config::tenant_in;
 use crate::journal::Journal;
 use crate::queue::{Admission, Ledger, Queue};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
+use crate::state::StateError;
 use crate::telemetry::Metrics;
 use line::{Done, Granted, Line, Log, NotNow, Parcel};
 use pattern::Pattern;
@@ -29,6 +30,9 @@ pub use routes::{EmptyMatch, Routing};
 
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// How soon the queues of a chunk are looked for anew, where one of them leaves.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Why records are dropped whose tag no output wants, as `wharf_dropped_records_total` has it, with an empty output.
 pub const NO_OUTPUT: &str = "no_output";
@@ -39,6 +43,8 @@ pub struct Intake {
     inner: Arc<Inner>,
     /// The source that this handle is for.
     source: Option<Arc<str>>,
+    /// Nothing is taken in through this handle before it is cancelled.
+    opened: Option<CancellationToken>,
 }
 
 struct Inner {
@@ -154,7 +160,7 @@ impl Intake {
             metrics,
             stop: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner), source: None })
+        Ok(Self { inner: Arc::new(inner), source: None, opened: None })
     }
 
     /// From now on records go by these routes. What is on its way goes by those that it began with.
@@ -171,7 +177,14 @@ impl Intake {
     /// counted as of the source that its positions name, or that its tag is named after.
     #[must_use]
     pub fn for_source(&self, name: &Arc<str>) -> Self {
-        Self { inner: self.inner.clone(), source: Some(name.clone()) }
+        Self { source: Some(name.clone()), ..self.clone() }
+    }
+
+    /// The same intake, which takes nothing in before `opened` is cancelled: whoever waits goes on waiting, and who does not is told to come
+    /// again. For a source that is started before it is sure that it will run.
+    #[must_use]
+    pub fn opened_by(&self, opened: CancellationToken) -> Self {
+        Self { opened: Some(opened), ..self.clone() }
     }
 
     /// Hands a chunk in, waiting for room where outputs say `block` or the disk is full. When it returns, the chunk has its place: chunks
@@ -182,8 +195,18 @@ impl Intake {
     /// # Errors
     /// Only where Wharf is stopping.
     pub async fn enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
-        let queues = self.queues_for(&chunk);
-        self.wait_in(chunk, &queues, false).await
+        if let Some(opened) = &self.opened
+            && self.inner.stop.run_until_cancelled(opened.cancelled()).await.is_none()
+        {
+            return Err(Refused::Stopping);
+        }
+        loop {
+            let queues = self.queues_for(&chunk);
+            match self.wait_in(chunk.clone(), &queues, false).await {
+                Err(Refused::Full { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+                taken => return taken,
+            }
+        }
     }
     /// The same, but never waits for room; and a chunk without positions that the journal refuses later is not handed in again:
     /// the ticket tells.
@@ -193,6 +216,9 @@ impl Intake {
     pub fn try_enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
         if self.inner.stop.is_cancelled() {
             return Err(Refused::Stopping);
+        }
+        if self.opened.as_ref().is_some_and(|opened| !opened.is_cancelled()) {
+            return Err(Refused::Full { what: "a reload is under way, and the source".into(), retry_after: RETRY_AFTER });
         }
         let queues = self.queues_for(&chunk);
         if queues.is_empty() {
@@ -228,16 +254,32 @@ impl Intake {
     /// # Errors
     /// Where there is no such output, or Wharf is stopping.
     pub async fn enqueue_for(&self, output: &str, chunk: Chunk) -> Result<Ticket, Refused> {
-        let Some(queue) = self.inner.routes().queue(output) else {
-            return Err(Refused::Failed(format!("there is no output {output}")));
-        };
-        self.wait_in(chunk, &[queue], true).await
+        loop {
+            let Some(queue) = self.inner.routes().queue(output) else {
+                return Err(Refused::Failed(format!("there is no output {output}")));
+            };
+            match self.wait_in(chunk.clone(), &[queue], true).await {
+                Err(Refused::Full { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+                taken => return taken,
+            }
+        }
     }
     /// Whether an output of this name is configured.
     pub fn has_output(&self, output: &str) -> bool {
         self.inner.routes().queue(output).is_some()
     }
-    /// The positions of a source as they were at start.
+    /// Looks for the positions of a source that is about to start anew: it begins where it was, or one of its name.
+    ///
+    /// # Errors
+    /// Where the state cannot be read.
+    pub async fn find_positions(&self, source: &Arc<str>) -> Result<(), StateError> {
+        let (ledger, owned) = (self.inner.ledger.clone(), source.clone());
+        let found = tokio::task::spawn_blocking(move || ledger.positions(&owned)).await;
+        let found = found.map_err(|fault| StateError::Invalid(fault.to_string()))??;
+        self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner).insert(source.clone(), found);
+        Ok(())
+    }
+    /// The positions of a source as they were when it started.
     pub fn positions(&self, source: &str) -> Vec<Position> {
         let positions = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner);
         positions.get(source).cloned().unwrap_or_default()
@@ -347,6 +389,10 @@ impl Inner {
                 Ok(admitted) => break admitted,
                 // For the full one only: others get back what they had granted just now, and that wakes whoever waits for
                 // them; two that wait would wake each other for ever.
+                // It will not have room again, and another one may be there soon.
+                Err(full) if full.is_leaving() => {
+                    return Err(Refused::Full { what: format!("output {}", full.output()), retry_after: RETRY_AFTER });
+                }
                 Err(full) => {
                     let room = queues.iter().zip(rooms).find(|(queue, _)| queue.output() == full.output());
                     if let Some((_, room)) = room {

@@ -6,7 +6,7 @@
 //! not one failure for each waiting batch.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -68,7 +68,15 @@ impl Destination {
     pub(crate) fn joined_by(&self, workers: u32) {
         let mut state = self.lock();
         state.most += f64::from(workers);
-        state.limit = state.most;
+        // Not all that it may ever be: others may have been throttled meanwhile.
+        state.limit += f64::from(workers);
+    }
+
+    /// So many workers deliver elsewhere now, or nowhere.
+    pub(crate) fn left_by(&self, workers: u32) {
+        let mut state = self.lock();
+        state.most = (state.most - f64::from(workers)).max(0.0);
+        state.limit = state.limit.min(state.most);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -155,14 +163,19 @@ impl Destination {
 /// Destinations by name.
 #[derive(Debug, Default)]
 pub struct Destinations {
-    by_name: HashMap<String, Arc<Destination>>,
+    by_name: HashMap<String, Weak<Destination>>,
 }
 
 impl Destinations {
-    /// The destination of that name, the same one each time.
+    /// The destination of that name, the same one each time as long as somebody delivers there.
     pub fn get(&mut self, name: &str) -> Arc<Destination> {
-        let made = || Arc::new(Destination::new(name.to_owned()));
-        Arc::clone(self.by_name.entry(name.to_owned()).or_insert_with(made))
+        self.by_name.retain(|_, destination| destination.strong_count() > 0);
+        if let Some(known) = self.by_name.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        let made = Arc::new(Destination::new(name.to_owned()));
+        self.by_name.insert(name.to_owned(), Arc::downgrade(&made));
+        made
     }
 }
 
@@ -258,7 +271,8 @@ mod tests {
     #[test]
     fn the_same_name_is_the_same_destination() {
         let mut all = Destinations::default();
-        assert!(Arc::ptr_eq(&all.get("a"), &all.get("a")));
-        assert!(!Arc::ptr_eq(&all.get("a"), &all.get("b")));
+        let a = all.get("a");
+        assert!(Arc::ptr_eq(&a, &all.get("a")));
+        assert!(!Arc::ptr_eq(&a, &all.get("b")));
     }
 }

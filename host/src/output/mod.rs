@@ -17,7 +17,8 @@ mod tests;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ pub use status::{LastFailure, OutputStatus, WorkerState};
 
 use ending::Ending;
 pub(crate) use poison::{PluginHealth, Verdict};
-use schedule::Schedule;
+use schedule::{Again, Schedule};
 use status::StatusBoard;
 
 /// What an output is made of.
@@ -80,7 +81,9 @@ pub(crate) struct Shared {
     pub(crate) schedule: Schedule,
     pub(crate) ending: Ending,
     pub(crate) health: Arc<PluginHealth>,
-    pub(crate) board: StatusBoard,
+    pub(crate) board: Arc<StatusBoard>,
+    /// For each worker: cancelled when it has ended.
+    ends: Vec<CancellationToken>,
 }
 
 impl Output {
@@ -88,32 +91,41 @@ impl Output {
     #[must_use]
     pub fn start(setup: OutputSetup) -> Self {
         let name = Arc::clone(setup.queue.output());
-        setup.destination.joined_by(setup.workers);
-        let health = Arc::new(PluginHealth::default());
-        let shared = Arc::new(Shared {
-            ending: Ending {
-                output: Arc::clone(&name),
-                queue: setup.queue.clone(),
-                journal: setup.journal.clone(),
-                dead_letters: setup.dead_letters,
-                metrics: setup.metrics.clone(),
-                dead: Arc::default(),
-            },
-            schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health)),
-            health,
-            board: StatusBoard::new(name, setup.workers, setup.metrics.clone()),
-            plugin: setup.plugin,
-            context: setup.context,
-            journal: setup.journal,
-            metrics: setup.metrics,
-            retry: setup.retry,
-            destination: setup.destination,
-        });
+        let board = StatusBoard::new(name, setup.workers, setup.metrics.clone());
+        let stays = Stays { again: Arc::default(), board: Arc::new(board), dead: Arc::default(), ends: vec![] };
         let mut workers = JoinSet::new();
-        for number in 0..setup.workers {
-            workers.spawn(worker::run(number, Arc::clone(&shared)));
-        }
+        let shared = begin(setup, stays, &mut workers);
         Self { shared, workers }
+    }
+
+    /// Other workers take over, of another component or with other settings. Those that are at work finish the batch that they have in hand
+    /// and end; each gives its place to a new one, so that there are never more at work than workers, nor two of a partition that goes in
+    /// order. What waits for another try is tried at once, by the new ones.
+    pub fn replace(&mut self, setup: OutputSetup) {
+        let old = Arc::clone(&self.shared);
+        let other_component = old.plugin.digest() != setup.plugin.digest();
+        let stays = Stays {
+            again: old.schedule.retire(),
+            board: Arc::clone(&old.board),
+            dead: Arc::clone(&old.ending.dead),
+            ends: old.ends.clone(),
+        };
+        old.destination.left_by(u32::try_from(old.ends.len()).unwrap_or(u32::MAX));
+        stays.board.resize(setup.workers);
+        while self.workers.try_join_next().is_some() {}
+        self.shared = begin(setup, stays, &mut self.workers);
+        self.shared.schedule.begin_anew(other_component);
+    }
+
+    /// Ends the workers of an output that is removed: those that have a batch in hand may finish it within `time`. What is left belongs to the
+    /// queue.
+    pub async fn remove(mut self, time: Duration) {
+        self.shared.schedule.retire();
+        let ended = async { while self.workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(time, ended).await.is_err() {
+            self.workers.shutdown().await;
+        }
+        self.shared.destination.left_by(u32::try_from(self.shared.ends.len()).unwrap_or(u32::MAX));
     }
 
     /// What can be asked of it while it runs, and after.
@@ -136,6 +148,49 @@ impl Output {
         }
         self.shared.ending.queue.records()
     }
+}
+
+/// What of an output stays when its workers are replaced.
+struct Stays {
+    again: Arc<Again>,
+    board: Arc<StatusBoard>,
+    dead: Arc<AtomicU64>,
+    /// When each of the workers ends whose places are taken.
+    ends: Vec<CancellationToken>,
+}
+
+fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Shared> {
+    setup.destination.joined_by(setup.workers);
+    let health = Arc::new(PluginHealth::default());
+    let shared = Arc::new(Shared {
+        ending: Ending {
+            output: Arc::clone(setup.queue.output()),
+            queue: setup.queue.clone(),
+            journal: setup.journal.clone(),
+            dead_letters: setup.dead_letters,
+            metrics: setup.metrics.clone(),
+            dead: stays.dead,
+        },
+        schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health), stays.again),
+        health,
+        board: stays.board,
+        ends: (0..setup.workers).map(|_| CancellationToken::new()).collect(),
+        plugin: setup.plugin,
+        context: setup.context,
+        journal: setup.journal,
+        metrics: setup.metrics,
+        retry: setup.retry,
+        destination: setup.destination,
+    });
+    let mut predecessors = stays.ends.into_iter();
+    for (number, end) in (0..).zip(&shared.ends) {
+        let (predecessor, end, shared) = (predecessors.next(), end.clone().drop_guard(), Arc::clone(&shared));
+        workers.spawn(async move {
+            let _end = end;
+            worker::run(number, shared, predecessor).await;
+        });
+    }
+    shared
 }
 
 /// Every word that an output's counters use, so that each of them is there, at 0, before anything happens.

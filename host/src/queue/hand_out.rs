@@ -46,12 +46,12 @@ impl Inner {
 
     pub(super) fn settle(&self, batch: &Batch) -> Result<(), StateError> {
         let positions = self.shared.positions_in(&batch.portions);
-        self.shared.state.settle_batch(&self.options.output, batch.row.id, &positions)?;
+        self.shared.state.settle_batch(&self.output, batch.row.id, &positions)?;
         self.shared.positions_kept(&positions);
         if self.lock().settled(batch, self.shared.now()) {
             self.shared.release(&batch.portions);
             self.room.notify_waiters();
-            if self.options.in_order {
+            if self.options().in_order {
                 // The partition's next batch may go, or there is none any more.
                 self.wake.notify_one();
             }

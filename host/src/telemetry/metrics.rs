@@ -1,7 +1,8 @@
 //! Every metric that Wharf has.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -110,6 +111,25 @@ struct ByOutputResult {
     result: &'static str,
 }
 
+/// The component of an output.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Runs {
+    output: String,
+    plugin: String,
+    version: String,
+    digest: String,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByResult {
+    result: String,
+}
+
+/// How reloads end.
+pub const RELOADS: [&str; 4] = ["applied", "unchanged", "refused", "failed"];
+
+/// Every state of a worker, as [`crate::output::WorkerState`] has it.
+const WORKER_STATES: [&str; 6] = ["starting", "idle", "waiting_for_retry", "paused", "busy", "stopped"];
+
 type Count<L> = Family<L, Counter>;
 type Level<L> = Family<L, Gauge<i64, AtomicI64>>;
 type Real<L> = Family<L, Gauge<f64, AtomicU64>>;
@@ -144,6 +164,11 @@ struct Inner {
     worker_restarts: Count<ByOutputReason>,
     guest_cpu: Family<ByWorker, Counter<f64, AtomicU64>>,
     worker_state: Level<ByWorkerState>,
+    runs: Level<Runs>,
+    /// By output.
+    running: Mutex<HashMap<String, Runs>>,
+    reloads: Count<ByResult>,
+    configured_at: Gauge<f64, AtomicU64>,
     queue_bytes: Level<ByOutput>,
     queue_records: Level<ByOutput>,
     oldest_age: Real<ByOutput>,
@@ -205,6 +230,13 @@ impl Metrics {
             inner.guest_cpu.clone(),
         );
         r.register("worker_state", "1 for the state that a worker is in", inner.worker_state.clone());
+        r.register("output_plugin", "1 for the component that an output runs, by its SHA-256", inner.runs.clone());
+        r.register("reloads", "Reloads of the configuration, by how they ended", inner.reloads.clone());
+        r.register(
+            "configured_timestamp_seconds",
+            "When the configuration that is at work was read, at start or by a reload",
+            inner.configured_at.clone(),
+        );
         r.register("queue_bytes", "Bytes of chunks that are not settled", inner.queue_bytes.clone());
         r.register("queue_records", "Records that are not settled", inner.queue_records.clone());
         r.register(
@@ -378,6 +410,51 @@ impl Metrics {
     pub fn worker_state(&self, output: &str, worker: u32, state: &str, on: bool) {
         let by = ByWorkerState { output: output.into(), worker: worker.to_string(), state: state.into() };
         self.inner.worker_state.get_or_create(&by).set(i64::from(on));
+    }
+    /// A worker is no more: its states go, what it counted stays.
+    pub fn worker_is_gone(&self, output: &str, worker: u32) {
+        for state in WORKER_STATES {
+            let by = ByWorkerState { output: output.into(), worker: worker.to_string(), state: state.into() };
+            self.inner.worker_state.remove(&by);
+        }
+    }
+    /// An output is no more: what it has goes, what it counted stays.
+    pub fn output_is_gone(&self, output: &str, workers: u32) {
+        let by = ByOutput { output: output.into() };
+        self.inner.queue_bytes.remove(&by);
+        self.inner.queue_records.remove(&by);
+        self.inner.oldest_age.remove(&by);
+        for worker in 0..workers {
+            self.worker_is_gone(output, worker);
+        }
+        let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = running.remove(output) {
+            self.inner.runs.remove(&before);
+        }
+    }
+    /// The component that an output runs from now on. The one that it ran before goes.
+    pub fn output_runs(&self, output: &str, plugin: &str, version: &str, digest: &str) {
+        let by =
+            Runs { output: output.into(), plugin: plugin.into(), version: version.into(), digest: digest.into() };
+        self.inner.runs.get_or_create(&by).set(1);
+        let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = running.insert(output.to_owned(), by.clone())
+            && before != by
+        {
+            self.inner.runs.remove(&before);
+        }
+    }
+    /// A reload came to its end, with one of [`RELOADS`].
+    pub fn reloaded(&self, result: &str) {
+        let by = ByResult { result: result.into() };
+        self.inner.reloads.get_or_create(&by).inc();
+    }
+    /// The configuration that is in the file is the one at work, at this time (seconds since 1970 UTC).
+    pub fn configured_at(&self, seconds: f64) {
+        for result in RELOADS {
+            self.inner.reloads.get_or_create(&ByResult { result: result.into() }).inc_by(0);
+        }
+        self.inner.configured_at.set(seconds);
     }
     /// What an output's queue holds now.
     pub fn queue(&self, output: &str, bytes: u64, records: u64, oldest_age_seconds: f64) {
