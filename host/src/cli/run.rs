@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 
 use super::{ConfigFile, Ended};
-use crate::run::RunError;
+use crate::run::{Asked, RunError};
 use crate::telemetry::init_logging;
 
 const EXAMPLES: &str = "\
@@ -13,6 +13,7 @@ Examples:
   wharf run -c /etc/wharf/wharf.yaml
   WHARF_LOG=debug wharf run -c wharf.yaml    a more talkative log, whatever log.level says
 
+SIGHUP, or wharf reload: the configuration is read again and takes over without a stop.
 SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays
 on disk for the next start. A second signal ends at once; nothing is lost either way.";
 
@@ -22,13 +23,17 @@ on disk for the next start. A second signal ends at once; nothing is lost either
 pub(super) struct Args {
     #[command(flatten)]
     file: ConfigFile,
+    /// Drop the undelivered records of an output or tenant that is not configured (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    discard: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
     init_logging(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(crate::run::run(config));
+    let asked = Asked { file: Some(args.file.config.clone()), discard: args.discard.clone() };
+    let ended = runtime.block_on(crate::run::run(config, asked));
     // What still runs in a thread after a second signal has nothing that was acknowledged; it is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {

@@ -18,6 +18,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// How long a stop may take to deliver what is open. Default 30 s.
     pub grace: Duration,
+    /// Whether it is loaded anew when its file, or a file that it names, changes. Default no.
+    pub watch: bool,
     /// AWS defaults for all outputs.
     pub aws: AwsConfig,
     /// The journal.
@@ -153,6 +155,8 @@ impl Default for LogConfig {
 pub struct AdminConfig {
     /// Address.
     pub listen: SocketAddr,
+    /// Whether `POST /reload` is there, for whoever asks from this machine. Default yes.
+    pub reload: bool,
 }
 
 /// Where plugins are, and the limits of each store.
@@ -180,7 +184,7 @@ impl Default for PluginsConfig {
 }
 
 /// A source.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceConfig {
     /// Its name: `app`, or `acme/app` where it is a tenant's.
     pub name: Arc<str>,
@@ -193,7 +197,7 @@ pub struct SourceConfig {
 }
 
 /// What a source does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceKind {
     /// Follows files.
     Tail(TailConfig),
@@ -226,7 +230,7 @@ impl SourceKind {
 }
 
 /// Following files.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailConfig {
     /// Globs.
     pub paths: Vec<String>,
@@ -243,7 +247,7 @@ pub struct TailConfig {
 }
 
 /// Records by HTTP.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSourceConfig {
     /// Address.
     pub listen: SocketAddr,
@@ -258,7 +262,7 @@ pub struct HttpSourceConfig {
 }
 
 /// Records by the Fluentd forward protocol. It listens on an address, a Unix socket, or both.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardConfig {
     /// Address.
     pub listen: Option<SocketAddr>,
@@ -330,7 +334,7 @@ pub struct TlsConfig {
 }
 
 /// Records for trials.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GenerateConfig {
     /// Records a second; none is as fast as it goes.
     pub rate: Option<u64>,

@@ -218,7 +218,10 @@ impl Intake {
             return Err(Refused::Stopping);
         }
         if self.opened.as_ref().is_some_and(|opened| !opened.is_cancelled()) {
-            return Err(Refused::Full { what: "a reload is under way, and the source".into(), retry_after: RETRY_AFTER });
+            return Err(Refused::Full {
+                what: "a reload is under way, and the source".into(),
+                retry_after: RETRY_AFTER,
+            });
         }
         let queues = self.queues_for(&chunk);
         if queues.is_empty() {

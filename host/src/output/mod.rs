@@ -82,7 +82,8 @@ pub(crate) struct Shared {
     pub(crate) ending: Ending,
     pub(crate) health: Arc<PluginHealth>,
     pub(crate) board: Arc<StatusBoard>,
-    /// For each worker: cancelled when it has ended.
+    workers: u32,
+    /// For each worker, and for each of a place that is no more but may be at work still: cancelled when it has ended.
     ends: Vec<CancellationToken>,
 }
 
@@ -110,7 +111,7 @@ impl Output {
             dead: Arc::clone(&old.ending.dead),
             ends: old.ends.clone(),
         };
-        old.destination.left_by(u32::try_from(old.ends.len()).unwrap_or(u32::MAX));
+        old.destination.left_by(old.workers);
         stays.board.resize(setup.workers);
         while self.workers.try_join_next().is_some() {}
         self.shared = begin(setup, stays, &mut self.workers);
@@ -125,7 +126,7 @@ impl Output {
         if tokio::time::timeout(time, ended).await.is_err() {
             self.workers.shutdown().await;
         }
-        self.shared.destination.left_by(u32::try_from(self.shared.ends.len()).unwrap_or(u32::MAX));
+        self.shared.destination.left_by(self.shared.workers);
     }
 
     /// What can be asked of it while it runs, and after.
@@ -161,6 +162,9 @@ struct Stays {
 
 fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Shared> {
     setup.destination.joined_by(setup.workers);
+    let beyond =
+        stays.ends.iter().skip(usize::try_from(setup.workers).unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>();
+    let mut predecessors = stays.ends.into_iter();
     let health = Arc::new(PluginHealth::default());
     let shared = Arc::new(Shared {
         ending: Ending {
@@ -174,7 +178,8 @@ fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Sha
         schedule: Schedule::new(setup.queue, Arc::clone(&setup.destination), Arc::clone(&health), stays.again),
         health,
         board: stays.board,
-        ends: (0..setup.workers).map(|_| CancellationToken::new()).collect(),
+        workers: setup.workers,
+        ends: (0..setup.workers).map(|_| CancellationToken::new()).chain(beyond).collect(),
         plugin: setup.plugin,
         context: setup.context,
         journal: setup.journal,
@@ -182,8 +187,7 @@ fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Sha
         retry: setup.retry,
         destination: setup.destination,
     });
-    let mut predecessors = stays.ends.into_iter();
-    for (number, end) in (0..).zip(&shared.ends) {
+    for (number, end) in (0..setup.workers).zip(&shared.ends) {
         let (predecessor, end, shared) = (predecessors.next(), end.clone().drop_guard(), Arc::clone(&shared));
         workers.spawn(async move {
             let _end = end;

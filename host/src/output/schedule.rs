@@ -89,14 +89,7 @@ impl Schedule {
         health: Arc<PluginHealth>,
         again: Arc<Again>,
     ) -> Self {
-        Self {
-            queue,
-            destination,
-            health,
-            again,
-            stopping: AtomicBool::new(false),
-            retired: CancellationToken::new(),
-        }
+        Self { queue, destination, health, again, stopping: AtomicBool::new(false), retired: CancellationToken::new() }
     }
 
     /// Puts a job back until `when`.

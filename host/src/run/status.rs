@@ -4,16 +4,20 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::admin::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, WorkerHealth};
+use crate::admin::{
+    Health, JournalHealth, KeptHealth, LastFailure, LastReload, OutputHealth, Phase, Reloaded, RetriesHealth, Status,
+    WorkerHealth,
+};
 use crate::config::units::format_size;
 use crate::config::{Config, OutputConfig, SourceConfig};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
+use crate::queue::{Kept, Ledger};
 use crate::record::now_ns;
 use crate::telemetry::{JournalFigures, Metrics};
 
-use super::CheckedOutput;
+use super::{CheckedOutput, Rooms};
 
 /// The running rooms, as far as they are there yet.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(super) struct Board {
 struct Inner {
     phase: Phase,
     journal: Option<Journal>,
+    ledger: Option<Ledger>,
+    last_reload: Option<(Instant, LastReload)>,
     outputs: Vec<Watched>,
 }
 
@@ -41,7 +47,7 @@ struct Watched {
 
 impl Board {
     pub(super) fn new(metrics: Metrics) -> Self {
-        let inner = Inner { phase: Phase::Starting, journal: None, outputs: vec![] };
+        let inner = Inner { phase: Phase::Starting, journal: None, ledger: None, last_reload: None, outputs: vec![] };
         Self { metrics, started: Instant::now(), inner: Mutex::new(inner) }
     }
 
@@ -54,7 +60,7 @@ impl Board {
         config: &Config,
         checked: &[CheckedOutput],
         handles: Vec<OutputHandle>,
-        journal: &Journal,
+        rooms: &Rooms,
     ) {
         let watched = |((output, checked), handle): ((&OutputConfig, &CheckedOutput), OutputHandle)| Watched {
             plugin: format!("{} {} ({})", output.plugin, checked.plugin.descriptor().version, checked.plugin.digest()),
@@ -63,7 +69,8 @@ impl Board {
         };
         let mut inner = self.lock();
         inner.outputs = config.outputs.iter().zip(checked).zip(handles).map(watched).collect();
-        inner.journal = Some(journal.clone());
+        inner.journal = Some(rooms.journal.clone());
+        inner.ledger = Some(rooms.ledger.clone());
     }
 
     pub(super) fn running(&self) {
@@ -72,6 +79,32 @@ impl Board {
 
     pub(super) fn stopping(&self) {
         self.lock().phase = Phase::Stopping;
+    }
+
+    /// How a reload ended.
+    pub(super) fn reloaded(&self, reloaded: &Reloaded) {
+        let last = LastReload {
+            result: reloaded.result.as_str(),
+            trigger: reloaded.trigger.clone(),
+            seconds_ago: 0.0,
+            faults: reloaded.faults.clone(),
+            needs_restart: reloaded.needs_restart.clone(),
+        };
+        self.lock().last_reload = Some((Instant::now(), last));
+    }
+
+    fn last_reload(&self) -> Option<LastReload> {
+        let (when, last) = self.lock().last_reload.clone()?;
+        Some(LastReload { seconds_ago: when.elapsed().as_secs_f64(), ..last })
+    }
+
+    /// What is kept for outputs that are not configured.
+    fn kept_now(&self) -> Vec<KeptHealth> {
+        let ledger = self.lock().ledger.clone();
+        let kept = ledger.map(|ledger| ledger.kept()).unwrap_or_default();
+        let shown =
+            |kept: Kept| KeptHealth { output: kept.output.to_string(), records: kept.records, bytes: kept.bytes };
+        kept.into_iter().map(shown).collect()
     }
 
     fn outputs_now(&self) -> Vec<(String, OutputStatus)> {
@@ -145,12 +178,29 @@ impl Status for Board {
             }
             problems.extend(turned_away(output));
         }
+        let kept = self.kept_now();
+        problems.extend(kept.iter().map(|kept| {
+            format!(
+                "{} records ({} bytes) are kept for output {}, which is not configured: configure it to deliver them, or drop them with --discard {}",
+                kept.records, kept.bytes, kept.output, kept.output
+            )
+        }));
+        let last_reload = self.last_reload();
+        if let Some(last) = last_reload.as_ref().filter(|last| !last.faults.is_empty()) {
+            problems.push(format!(
+                "the last reload was {}, the configuration before it is at work: {}",
+                last.result,
+                last.faults.join("; ")
+            ));
+        }
         Health {
             phase: self.lock().phase,
             uptime_seconds: self.started.elapsed().as_secs_f64(),
             problems,
             journal,
             outputs: outputs.into_iter().map(|(plugin, output)| shown(plugin, output)).collect(),
+            kept,
+            last_reload,
         }
     }
 

@@ -434,8 +434,7 @@ impl Metrics {
     }
     /// The component that an output runs from now on. The one that it ran before goes.
     pub fn output_runs(&self, output: &str, plugin: &str, version: &str, digest: &str) {
-        let by =
-            Runs { output: output.into(), plugin: plugin.into(), version: version.into(), digest: digest.into() };
+        let by = Runs { output: output.into(), plugin: plugin.into(), version: version.into(), digest: digest.into() };
         self.inner.runs.get_or_create(&by).set(1);
         let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = running.insert(output.to_owned(), by.clone())

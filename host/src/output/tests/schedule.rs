@@ -25,7 +25,8 @@ impl Bench {
         let wharf = place.archive().await;
         let destination = Destinations::default().get("there");
         let health = Arc::new(PluginHealth::default());
-        let schedule = Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), Arc::default());
+        let schedule =
+            Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), Arc::default());
         Self { schedule, destination, health, now: Instant::now(), _rooms: (place, wharf) }
     }
 

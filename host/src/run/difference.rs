@@ -1,0 +1,144 @@
+//! What of a new configuration is another than that of the one at work, by value: a line that moved is no change, a component with other
+//! bytes under the same path is one.
+
+use std::sync::Arc;
+
+use crate::admin::{Changed, Parts};
+use crate::config::{AdminConfig, Config, OutputConfig, PluginsConfig, SourceConfig, SourceKind, TailConfig};
+
+use super::CheckedOutput;
+
+/// Keys of an output that its workers do not need to know of.
+const WITHOUT_WORKERS: [&str; 3] = ["match", "batch", "queue"];
+
+/// An output as it is at work, or shall be.
+#[derive(Clone, Copy)]
+pub(super) struct Whole<'a> {
+    pub(super) config: &'a Config,
+    pub(super) output: &'a OutputConfig,
+    pub(super) checked: &'a CheckedOutput,
+}
+
+/// The keys of an output that are others than before.
+pub(super) fn of_output(old: Whole<'_>, new: Whole<'_>) -> Vec<&'static str> {
+    // Every field is named, so that a new one has to be thought of here.
+    let OutputConfig {
+        name: _,
+        tenant: _,
+        plugin: _,
+        plugin_source,
+        // What it must be says nothing about what it is.
+        pin: _,
+        matches,
+        workers,
+        batch,
+        queue,
+        retry,
+        aws,
+        grants,
+        // What of it came to the component is in `checked`.
+        config: _,
+        config_spans: _,
+    } = old.output;
+    let is = new.output;
+    let same_component =
+        *plugin_source == is.plugin_source && old.checked.plugin.digest() == new.checked.plugin.digest();
+    let credentials = |whole: Whole<'_>| {
+        let granted = &whole.output.grants.credentials;
+        let of_output = whole.config.credentials_of(whole.output).iter();
+        of_output.filter(|one| granted.iter().any(|grant| grant.name == one.name)).cloned().collect::<Vec<_>>()
+    };
+    [
+        ("plugin", !same_component),
+        ("match", *matches != is.matches),
+        ("workers", *workers != is.workers),
+        ("batch", *batch != is.batch),
+        ("queue", *queue != is.queue),
+        ("retry", *retry != is.retry),
+        ("aws", *aws != is.aws),
+        ("grants", *grants != is.grants),
+        ("credentials", credentials(old) != credentials(new)),
+        ("config", old.checked.config != new.checked.config),
+        ("http", old.config.http != new.config.http),
+    ]
+    .into_iter()
+    .filter_map(|(key, differs)| differs.then_some(key))
+    .collect()
+}
+
+/// Whether an output that differs in these keys needs other workers.
+pub(super) fn needs_workers(keys: &[&str]) -> bool {
+    keys.iter().any(|key| !WITHOUT_WORKERS.contains(key))
+}
+
+/// The keys of a source that are others than before.
+pub(super) fn of_source(old: &SourceConfig, new: &SourceConfig) -> Vec<&'static str> {
+    let SourceConfig { name: _, tenant: _, tag, kind } = old;
+    let mut keys = vec![];
+    if *tag != new.tag {
+        keys.push("tag");
+    }
+    match (kind, &new.kind) {
+        (SourceKind::Tail(old), SourceKind::Tail(new)) => {
+            let TailConfig { paths, exclude, .. } = old;
+            if *paths != new.paths || *exclude != new.exclude {
+                keys.push("paths");
+            }
+            let rest = TailConfig { paths: paths.clone(), exclude: exclude.clone(), ..new.clone() };
+            if *old != rest {
+                keys.push("settings");
+            }
+        }
+        (old, new) if std::mem::discriminant(old) != std::mem::discriminant(new) => keys.push("type"),
+        (old, new) if old.listen() != new.listen() => keys.push("listen"),
+        (old, new) if old != new => keys.push("settings"),
+        _ => {}
+    }
+    keys
+}
+
+/// What stays as it was until the next start, though the file says otherwise.
+pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
+    let PluginsConfig { dirs: _, max_memory_bytes, cpu_per_call, deliver_timeout } = &old.plugins;
+    let limits = (*max_memory_bytes, *cpu_per_call, *deliver_timeout)
+        != (new.plugins.max_memory_bytes, new.plugins.cpu_per_call, new.plugins.deliver_timeout);
+    let listen = |admin: &Option<AdminConfig>| admin.clone();
+    [
+        ("journal", old.journal != new.journal),
+        ("log", old.log != new.log),
+        ("admin", listen(&old.admin) != listen(&new.admin)),
+        ("plugins.max_memory, cpu_per_call, deliver_timeout", limits),
+    ]
+    .into_iter()
+    .filter_map(|(key, differs)| differs.then(|| key.to_owned()))
+    .collect()
+}
+
+/// Sorts what there was and what there is. `keys` gives what of one differs.
+pub(super) fn parts<Old, New>(
+    old: &[Old],
+    new: &[New],
+    name_of_old: impl Fn(&Old) -> Arc<str>,
+    name_of_new: impl Fn(&New) -> Arc<str>,
+    keys: impl Fn(&Old, &New) -> Vec<&'static str>,
+) -> Parts {
+    let mut parts = Parts::default();
+    for one in new {
+        let name = name_of_new(one);
+        let Some(before) = old.iter().find(|before| name_of_old(before) == name) else {
+            parts.added.push(name.to_string());
+            continue;
+        };
+        match keys(before, one) {
+            keys if keys.is_empty() => parts.unchanged.push(name.to_string()),
+            keys => {
+                let what = keys.into_iter().map(str::to_owned).collect();
+                parts.changed.push(Changed { name: name.to_string(), what });
+            }
+        }
+    }
+    let is_new = |name: &Arc<str>| new.iter().any(|one| name_of_new(one) == *name);
+    let gone = old.iter().map(name_of_old).filter(|name| !is_new(name));
+    parts.removed.extend(gone.map(|name| name.to_string()));
+    parts
+}
