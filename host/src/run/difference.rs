@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::admin::{Changed, Parts};
-use crate::config::{AdminConfig, Config, OutputConfig, PluginsConfig, SourceConfig, SourceKind, TailConfig};
+use crate::config::{Config, OutputConfig, PluginsConfig, SourceConfig, SourceKind, TailConfig};
 
 use super::CheckedOutput;
 
@@ -102,15 +102,15 @@ pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
     let PluginsConfig { dirs: _, max_memory_bytes, cpu_per_call, deliver_timeout } = &old.plugins;
     let limits = (*max_memory_bytes, *cpu_per_call, *deliver_timeout)
         != (new.plugins.max_memory_bytes, new.plugins.cpu_per_call, new.plugins.deliver_timeout);
-    let listen = |admin: &Option<AdminConfig>| admin.clone();
     [
         ("journal", old.journal != new.journal),
         ("log", old.log != new.log),
-        ("admin", listen(&old.admin) != listen(&new.admin)),
+        ("admin", old.admin != new.admin),
         ("plugins.max_memory, cpu_per_call, deliver_timeout", limits),
     ]
     .into_iter()
-    .filter_map(|(key, differs)| differs.then(|| key.to_owned()))
+    .filter(|(_, differs)| *differs)
+    .map(|(key, _)| key.to_owned())
     .collect()
 }
 
@@ -141,4 +141,95 @@ pub(super) fn parts<Old, New>(
     let gone = old.iter().map(name_of_old).filter(|name| !is_new(name));
     parts.removed.extend(gone.map(|name| name.to_string()));
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plugin::{HostOptions, PluginHost};
+    use crate::run::check_outputs;
+
+    const OUTPUTS: &str = "\
+        outputs:\n  archive:\n    plugin: s3\n    match: app\n    workers: 2\n    batch: { max_age: 1m }\n    queue: { max_size: 1GB }\n    \
+        retry: { max: 1m }\n    aws: { region: us-east-1 }\n    config: { bucket: logs, key_format: /a/$INDEX }\n";
+    const SOURCES: &str = "\
+        sources:\n  app: { type: tail, paths: [/a], tag: app }\n  posts: { type: http, listen: \"127.0.0.1:9000\", tag: app }\n";
+
+    fn parse(text: &str) -> Config {
+        Config::parse(text, "wharf.yaml".as_ref(), &|_| None).unwrap()
+    }
+
+    /// The keys of `archive` that differ when `from` is written as `to`.
+    async fn changed(host: &PluginHost, from: &str, to: &str) -> Vec<&'static str> {
+        let text = format!("{SOURCES}{OUTPUTS}");
+        assert!(text.contains(from), "{from}");
+        let (old, new) = (parse(&text), parse(&text.replace(from, to)));
+        let (was, is) = (check_outputs(&old, host).await.unwrap(), check_outputs(&new, host).await.unwrap());
+        let whole = |config, output, checked| Whole { config, output, checked };
+        of_output(whole(&old, &old.outputs[0], &was[0]), whole(&new, &new.outputs[0], &is[0]))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_output_differs_in_what_means_something_else_and_not_in_how_it_is_written() {
+        let host = PluginHost::new(HostOptions {
+            cache_dir: None,
+            max_memory_bytes: 64 << 20,
+            cpu_per_call: std::time::Duration::from_secs(10),
+            deliver_timeout: std::time::Duration::from_secs(60),
+            workers: 4,
+        })
+        .unwrap();
+        for (from, to, keys) in [
+            ("outputs:\n", "# a comment\n\noutputs:\n", &[][..]),
+            ("max_age: 1m", "max_age: 60s", &[]),
+            ("workers: 2", "workers: 3", &["workers"]),
+            ("match: app", "match: \"app web\"", &["match"]),
+            ("max_age: 1m", "max_age: 2m", &["batch"]),
+            ("max_size: 1GB", "max_size: 2GB", &["queue"]),
+            ("retry: { max: 1m }", "retry: { max: 2m }", &["retry"]),
+            ("us-east-1", "eu-west-1", &["aws"]),
+            ("bucket: logs", "bucket: other", &["config"]),
+            ("sources:\n", "http: { max_concurrent: 3 }\nsources:\n", &["http"]),
+            ("sources:\n", "grace: 3s\nsources:\n", &[]),
+        ] {
+            assert_eq!(changed(&host, from, to).await, keys, "{from} to {to}");
+        }
+        assert!(!needs_workers(&["match", "batch", "queue"]));
+        assert!(needs_workers(&["match", "config"]));
+    }
+
+    #[test]
+    fn sources_are_sorted_by_what_became_of_them() {
+        let (old, new) = (
+            parse(&format!("{SOURCES}{OUTPUTS}")),
+            parse(&format!("{SOURCES}{OUTPUTS}").replace("paths: [/a]", "paths: [/a, /b]").replace("posts:", "web:")),
+        );
+        let name = |source: &SourceConfig| source.name.clone();
+        let found = parts(&old.sources, &new.sources, name, name, of_source);
+        let changed = Changed { name: "app".into(), what: vec!["paths".into()] };
+        let expected = Parts {
+            added: vec!["web".into()],
+            changed: vec![changed],
+            removed: vec!["posts".into()],
+            unchanged: vec![],
+        };
+        assert_eq!(found, expected);
+        assert!(parts(&old.sources, &old.sources, name, name, of_source).are_unchanged());
+    }
+
+    #[test]
+    fn what_is_made_once_at_the_start_needs_another_one() {
+        let text = format!("{SOURCES}{OUTPUTS}");
+        let old = parse(&text);
+        for (more, keys) in [
+            ("grace: 3s\nwatch: true\n", &[][..]),
+            ("journal: { max_size: 1GB }\n", &["journal"]),
+            ("log: { level: debug }\n", &["log"]),
+            ("admin: { listen: \"127.0.0.1:1\" }\n", &["admin"]),
+            ("plugins: { dir: [/x] }\n", &[]),
+            ("plugins: { max_memory: 128MiB }\n", &["plugins.max_memory, cpu_per_call, deliver_timeout"]),
+        ] {
+            assert_eq!(needs_restart(&old, &parse(&format!("{more}{text}"))), keys, "{more}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! A whole Wharf at work: every room wired to the next, from start to stop.
 //!
 //! Start: lock the data directory, open the state and the journal, load and check every plugin, restore the queues, then let workers
-//! deliver and sources take in. Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
+//! deliver and sources take in. What lives as long as the process ([`fleet::Ground`]) is kept apart from what a configuration makes
+//! ([`fleet::Fleet`]), so that another configuration can take over while it runs ([`reload`]). Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
 //! delivered within `grace`; what is left stays on disk. A second signal ends the process at once; nothing is lost either way.
 
 mod difference;
@@ -101,7 +102,7 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
         });
     }
     let mut ran = begin(config, asked, metrics, board).await?;
-    let (ground, fleet) = (&ran.ground, &mut ran.fleet);
+    let (ground, fleet, eye) = (&ran.ground, &mut ran.fleet, ran.eye);
     let replayed_at_start = CancellationToken::new();
     background.spawn(crate::dead_letter::replay::run(
         ground.rooms.dead_letters.clone(),
@@ -110,7 +111,7 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
         replayed_at_start.clone().drop_guard(),
     ));
     background.spawn(snapshots(ground.rooms.state.clone(), stop_background.clone()));
-    background.spawn(watch::run(ground.watched.clone(), door.clone(), stop_background.clone()));
+    background.spawn(watch::run(ground.watched.clone(), eye, door.clone(), stop_background.clone()));
     let hung_up = door.clone();
     let stop = stop_background.clone();
     background.spawn(async move {
@@ -160,10 +161,17 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
 struct Ran {
     ground: Ground,
     fleet: Fleet,
+    eye: watch::Eye,
 }
 
 /// Opens what holds the data, loads and checks every plugin, and lets outputs and sources begin.
 async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>) -> Result<Ran, RunError> {
+    let watched = Watched::default();
+    if let Some(file) = &asked.file {
+        watched.set(file, &[&config]);
+    }
+    // Before the components are read: what changes while they are compiled is seen.
+    let eye = watched.eye();
     let most_workers = most_workers(&config);
     let host = plugin_host(&config, most_workers)?;
     let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
@@ -198,17 +206,14 @@ async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>
         board,
         intake,
         destinations: Mutex::new(destinations),
-        watched: Watched::default(),
+        watched,
     };
     for dropped in reload::discard_kept(&ground, &asked.discard).await {
         tracing::warn!(output = %dropped.output, records = dropped.records, bytes = dropped.bytes, "undelivered records were dropped, as asked for");
     }
-    if let Some(file) = &ground.file {
-        ground.watched.set(file, &[&config]);
-    }
     let fleet = Fleet { config, outputs, sources };
     ground.board.outputs(&fleet.config, &checked, fleet.handles(), &ground.rooms);
-    Ok(Ran { ground, fleet })
+    Ok(Ran { ground, fleet, eye })
 }
 
 /// Nothing of an output is dropped that delivers it.

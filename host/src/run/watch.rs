@@ -34,6 +34,15 @@ impl Watched {
         *self.paths.lock().unwrap_or_else(PoisonError::into_inner) = paths;
     }
 
+    /// An eye that knows what is there now: what changes from here on is a change.
+    pub(super) fn eye(&self) -> Eye {
+        let mut eye = Eye::default();
+        if let Some(paths) = self.get() {
+            eye.sees_change(&paths);
+        }
+        eye
+    }
+
     fn get(&self) -> Option<BTreeSet<PathBuf>> {
         self.paths.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -119,7 +128,7 @@ fn digest(seen: &Look) -> [u8; 32] {
 
 /// What was seen, and when that is a change: not before it has been the same twice, since a file may be half written.
 #[derive(Debug, Default)]
-struct Eye {
+pub(super) struct Eye {
     last: Look,
     /// What was last reported, or seen first.
     known: Option<(Look, [u8; 32])>,
@@ -158,8 +167,7 @@ fn same_where_both(a: &Look, b: &Look) -> bool {
 }
 
 /// Looks until it is told to stop, and asks for a reload at each change.
-pub(super) async fn run(watched: Watched, door: Door, stop: CancellationToken) {
-    let mut eye = Eye::default();
+pub(super) async fn run(watched: Watched, mut eye: Eye, door: Door, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         let Some(paths) = watched.get() else {
             eye = Eye::default();
