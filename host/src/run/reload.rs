@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::{NotNow, Parts, Reload, ReloadAsked, ReloadResult, Reloaded, Undelivered};
 use crate::capability::Services;
-use crate::config::{Config, Draft, Fault, Faults, SourceConfig, fault_at_plugin};
+use crate::config::{Config, Draft, Fault, Faults, PluginsConfig, SourceConfig, SourceKind, fault_at_plugin};
 use crate::output::Output;
 use crate::queue::{Kept, Queue};
 use crate::source::SourceEnded;
@@ -49,13 +49,16 @@ pub(super) struct Request {
     pub(super) trigger: &'static str,
     pub(super) asked: ReloadAsked,
     answer: oneshot::Sender<Reloaded>,
-    _turn: OwnedSemaphorePermit,
+    turn: OwnedSemaphorePermit,
 }
 
 impl Request {
     pub(super) fn answer(self, reloaded: Reloaded) {
+        let Self { answer, turn, .. } = self;
+        // Before the answer: whoever gets it may ask again at once.
+        drop(turn);
         // Whoever went away does not want to know.
-        let _ = self.answer.send(reloaded);
+        let _ = answer.send(reloaded);
     }
 }
 
@@ -80,7 +83,7 @@ impl Door {
     ) -> Result<Reloaded, NotNow> {
         let stopping = || NotNow("Wharf is stopping".into());
         let (answer, heard) = oneshot::channel();
-        let request = Request { trigger, asked, answer, _turn: turn };
+        let request = Request { trigger, asked, answer, turn };
         self.requests.send(request).await.map_err(|_| stopping())?;
         heard.await.map_err(|_| stopping())
     }
@@ -328,6 +331,17 @@ fn refuse_what_cannot_be(ground: &Ground, fleet: &Fleet, config: &Config) -> Res
             config.data_dir.display()
         )));
     }
+    let reads_stdin = |source: &&SourceConfig| matches!(source.kind, SourceKind::Stdin);
+    if let (Some(old), Some(new)) =
+        (fleet.config.sources.iter().find(reads_stdin), config.sources.iter().find(reads_stdin))
+        && old != new
+    {
+        // Whoever reads from it has read ahead, and a pipe gives nothing twice.
+        return Err(Refusal::because(format!(
+            "the standard input stays with source {} as it is: another one needs a restart",
+            old.name
+        )));
+    }
     let workers: u32 = config.outputs.iter().map(|output| output.workers).sum();
     if workers > ground.most_workers {
         return Err(Refusal::because(format!(
@@ -502,7 +516,14 @@ async fn apply(ground: &Ground, fleet: &mut Fleet, prepared: Prepared) -> Result
         }
     }
 
-    // From here on nothing can fail.
+    // From here on nothing can fail. What is made once at the start is as it was then, whatever the file says.
+    let config = Config {
+        journal: fleet.config.journal.clone(),
+        log: fleet.config.log.clone(),
+        admin: fleet.config.admin.clone(),
+        plugins: PluginsConfig { dirs: config.plugins.dirs.clone(), ..fleet.config.plugins.clone() },
+        ..config
+    };
     zeros::begin(&config, &ground.metrics);
     let mut before: HashMap<Arc<str>, Placed> =
         std::mem::take(&mut fleet.outputs).into_iter().map(|placed| (placed.settings.name.clone(), placed)).collect();
