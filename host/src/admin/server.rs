@@ -91,7 +91,7 @@ impl AdminServer {
     ) -> Result<(), AdminError> {
         let Self { listener, address } = self;
         let stopping = shutdown.clone();
-        let service = routes(status, reload).into_make_service_with_connect_info::<SocketAddr>();
+        let service = routes(status, reload, address).into_make_service_with_connect_info::<SocketAddr>();
         let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.cancelled_owned());
         // A client that never ends its request must not hold up the stop.
         let deadline = async {
@@ -105,9 +105,9 @@ impl AdminServer {
     }
 }
 
-fn routes(status: Arc<dyn Status>, reload: Option<Arc<dyn Reload>>) -> Router {
+fn routes(status: Arc<dyn Status>, reload: Option<Arc<dyn Reload>>, address: SocketAddr) -> Router {
     Router::new()
-        .route("/reload", post(reload_now).with_state(reload))
+        .route("/reload", post(reload_now).with_state((reload, address)))
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
@@ -123,7 +123,7 @@ async fn health(State(status): State<Arc<dyn Status>>) -> Response {
 const LARGEST_ASKED: usize = 64 << 10;
 
 async fn reload_now(
-    State(reload): State<Option<Arc<dyn Reload>>>,
+    State((reload, address)): State<(Option<Arc<dyn Reload>>, SocketAddr)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     body: Body,
@@ -132,7 +132,7 @@ async fn reload_now(
     let Some(reload) = reload else {
         return refuse(StatusCode::FORBIDDEN, "reload by the admin server is off (admin.reload)");
     };
-    if let Err(why) = is_from_here(peer, &headers) {
+    if let Err(why) = is_from_here(peer, address, &headers) {
         return refuse(StatusCode::FORBIDDEN, why);
     }
     let is_json = headers
@@ -171,8 +171,10 @@ async fn reload_now(
 }
 
 /// Whether a request comes from this machine, and by no name that somebody else chose.
-fn is_from_here(peer: SocketAddr, headers: &HeaderMap) -> Result<(), &'static str> {
-    if !peer.ip().to_canonical().is_loopback() {
+/// Who comes from the address that the server has is here as well.
+fn is_from_here(peer: SocketAddr, address: SocketAddr, headers: &HeaderMap) -> Result<(), &'static str> {
+    let (peer, own) = (peer.ip().to_canonical(), address.ip().to_canonical());
+    if !(peer.is_loopback() || peer == own) {
         return Err("only whoever is on this machine may reload: ask over 127.0.0.1 or ::1");
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -208,6 +210,9 @@ mod tests {
 
     use super::super::{Health, JournalHealth, OutputHealth, Parts, Phase, Reloaded, RetriesHealth, WorkerHealth};
     use super::*;
+
+    /// Where the server listens.
+    const OWN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 9600);
 
     struct Fixed {
         ready: Mutex<Result<(), String>>,
@@ -253,7 +258,7 @@ mod tests {
 
     async fn get(status: Arc<dyn Status>, path: &str) -> (StatusCode, String, String) {
         let request = Request::get(path).body(Body::empty()).unwrap();
-        let response = routes(status, None).oneshot(request).await.unwrap();
+        let response = routes(status, None, OWN).oneshot(request).await.unwrap();
         let content_type = response.headers().get("content-type").map(|v| v.to_str().unwrap().to_owned());
         let code = response.status();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -334,7 +339,7 @@ mod tests {
             .unwrap();
         request.extensions_mut().insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
         let asked = Arc::new(Asked(Mutex::default()));
-        let response = routes(status(&[], Ok(())), Some(asked)).oneshot(request).await.unwrap();
+        let response = routes(status(&[], Ok(())), Some(asked), OWN).oneshot(request).await.unwrap();
         let code = response.status().as_u16();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         (code, serde_json::from_slice(&body).unwrap())
@@ -347,6 +352,7 @@ mod tests {
             ("127.0.0.1:5", "127.0.0.1:9600", JSON, "{}", 200),
             ("[::1]:5", "[::1]:9600", JSON, "", 200),
             ("[::ffff:127.0.0.1]:5", "localhost", "application/json; charset=utf-8", "{}", 200),
+            ("10.0.0.1:5", "10.0.0.1:9600", JSON, "{}", 200),
             ("10.0.0.7:5", "10.0.0.1:9600", JSON, "{}", 403),
             ("127.0.0.1:5", "evil.example.com:9600", JSON, "{}", 403),
             ("127.0.0.1:5", "", JSON, "{}", 403),

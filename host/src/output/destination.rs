@@ -66,17 +66,20 @@ impl Destination {
     }
 
     pub(crate) fn joined_by(&self, workers: u32) {
-        let mut state = self.lock();
-        state.most += f64::from(workers);
-        // Not all that it may ever be: others may have been throttled meanwhile.
-        state.limit += f64::from(workers);
+        self.changed_by(0, workers);
     }
 
     /// So many workers deliver elsewhere now, or nowhere.
     pub(crate) fn left_by(&self, workers: u32) {
+        self.changed_by(workers, 0);
+    }
+
+    /// An output that delivers here has so many workers now. What the destination has shown that it can take stays known.
+    pub(crate) fn changed_by(&self, before: u32, now: u32) {
+        let more = f64::from(now) - f64::from(before);
         let mut state = self.lock();
-        state.most = (state.most - f64::from(workers)).max(0.0);
-        state.limit = state.limit.min(state.most);
+        state.most = (state.most + more).max(0.0);
+        state.limit = (state.limit + more.max(0.0)).min(state.most);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -257,6 +260,18 @@ mod tests {
         assert_eq!(destination.try_permit(later).unwrap_err(), None);
         destination.succeeded();
         assert!(destination.try_permit(later).is_ok());
+    }
+
+    #[test]
+    fn what_a_destination_has_shown_stays_known_when_other_workers_take_over() {
+        let destination = with_workers(4);
+        let now = Instant::now();
+        destination.failed(&failure(FailureKind::Throttled, Some(Duration::ZERO)), &retry(), now, 1.0);
+        let at_once = || (0..9).map(|_| destination.try_permit(now)).filter_map(Result::ok).collect::<Vec<_>>().len();
+        for (before, workers, most) in [(4, 4, 2), (4, 6, 4), (6, 1, 1)] {
+            destination.changed_by(before, workers);
+            assert_eq!(at_once(), most, "{before} to {workers}");
+        }
     }
 
     #[test]

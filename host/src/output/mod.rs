@@ -95,6 +95,7 @@ impl Output {
         let board = StatusBoard::new(name, setup.workers, setup.metrics.clone());
         let stays = Stays { again: Arc::default(), board: Arc::new(board), dead: Arc::default(), ends: vec![] };
         let mut workers = JoinSet::new();
+        setup.destination.joined_by(setup.workers);
         let shared = begin(setup, stays, &mut workers);
         Self { shared, workers }
     }
@@ -111,7 +112,12 @@ impl Output {
             dead: Arc::clone(&old.ending.dead),
             ends: old.ends.clone(),
         };
-        old.destination.left_by(old.workers);
+        if Arc::ptr_eq(&old.destination, &setup.destination) {
+            setup.destination.changed_by(old.workers, setup.workers);
+        } else {
+            old.destination.left_by(old.workers);
+            setup.destination.joined_by(setup.workers);
+        }
         stays.board.resize(setup.workers);
         while self.workers.try_join_next().is_some() {}
         self.shared = begin(setup, stays, &mut self.workers);
@@ -161,7 +167,6 @@ struct Stays {
 }
 
 fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Shared> {
-    setup.destination.joined_by(setup.workers);
     let beyond =
         stays.ends.iter().skip(usize::try_from(setup.workers).unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>();
     let mut predecessors = stays.ends.into_iter();

@@ -238,7 +238,9 @@ async fn work(
     loop {
         let request = tokio::select! {
             signal = signals.next() => return Stop::Signal(signal),
-            () = all_ended(&fleet.sources, replayed_at_start) => return Stop::SourcesEnded,
+            // One that could not be started again after a reload is none that ended; and where a reload left none, another may bring some.
+            () = all_ended(&fleet.sources, replayed_at_start),
+                if !fleet.sources.is_empty() && fleet.sources.len() >= fleet.config.sources.len() => return Stop::SourcesEnded,
             Some(request) = requests.recv() => request,
         };
         let reloading = Reloading::begin(ground, request.trigger);
