@@ -120,7 +120,7 @@ async fn what_is_kept_for_an_output_that_is_not_configured_is_adopted_or_discard
     assert_eq!(ids(&queue.next_batch().await.unwrap()), [2]);
     drop(queue);
 
-    let mut bench = bench.again();
+    let bench = bench.again();
     assert!(bench.queues(vec![]).is_empty());
     assert_eq!(bench.ledger.discard_kept("a").unwrap().unwrap().records, 6);
     assert_eq!(bench.ledger.discard_kept("a").unwrap(), None);
