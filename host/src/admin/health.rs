@@ -17,6 +17,38 @@ pub struct Health {
     pub tenants: Vec<TenantHealth>,
     /// Every output.
     pub outputs: Vec<OutputHealth>,
+    /// Undelivered records of outputs that are not configured.
+    pub kept: Vec<KeptHealth>,
+    /// The last reload; none where there was none.
+    pub last_reload: Option<LastReload>,
+}
+
+/// What is kept for an output that is not configured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeptHealth {
+    /// Its name.
+    pub output: String,
+    /// Records.
+    pub records: u64,
+    /// Their bytes in the journal.
+    pub bytes: u64,
+}
+
+/// How the last reload ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LastReload {
+    /// `applied`, `unchanged`, `refused`, `failed`.
+    pub result: &'static str,
+    /// `api`, `SIGHUP` or `watch`.
+    pub trigger: String,
+    /// How long ago.
+    pub seconds_ago: f64,
+    /// Why it was refused or failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// What has changed and takes effect at the next start only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs_restart: Vec<String>,
 }
 
 /// What the process is doing.
@@ -129,6 +161,10 @@ impl Serialize for Health {
             #[serde(skip_serializing_if = "<[_]>::is_empty")]
             tenants: &'a [TenantHealth],
             outputs: &'a [OutputHealth],
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            kept: &'a [KeptHealth],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            last_reload: Option<&'a LastReload>,
         }
         Shown {
             status: if self.problems.is_empty() { "ok" } else { "degraded" },
@@ -139,6 +175,8 @@ impl Serialize for Health {
             journal: &self.journal,
             tenants: &self.tenants,
             outputs: &self.outputs,
+            kept: &self.kept,
+            last_reload: self.last_reload.as_ref(),
         }
         .serialize(serializer)
     }

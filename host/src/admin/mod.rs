@@ -1,14 +1,19 @@
-//! The admin server: `GET /health`, `/ready`, `/metrics`.
+//! The admin server: `GET /health`, `/ready`, `/metrics`, `POST /reload`.
 //!
 //! It knows nothing of the rest: what it shows comes from a [`Status`]. `/health` answers 200 as long as the process works, since
 //! restarting Wharf mends no destination; what is wrong stands in the answer. `/ready` answers 503 with the reason while records are not
-//! taken in.
+//! taken in. What changes something is only for whoever asks from this machine (`server.rs` says how that is told).
 
 mod health;
+mod reload;
 mod server;
 
-pub use health::{Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, TenantHealth, WorkerHealth};
-pub use server::{AdminError, AdminServer, serve};
+pub use health::{
+    Health, JournalHealth, KeptHealth, LastFailure, LastReload, OutputHealth, Phase, RetriesHealth, TenantHealth,
+    WorkerHealth,
+};
+pub use reload::{Changed, NotNow, Parts, Reload, ReloadAsked, ReloadResult, Reloaded, Undelivered};
+pub use server::{AdminError, AdminServer};
 
 /// What the admin server shows.
 pub trait Status: Send + Sync + 'static {

@@ -13,6 +13,7 @@ mod dead_letter;
 mod dev_aws;
 mod dev_http;
 mod plugin;
+mod reload;
 mod run;
 mod table;
 mod validate;
@@ -56,6 +57,8 @@ struct Cli {
 enum Command {
     /// Take records in and deliver them, until a signal
     Run(run::Args),
+    /// Let a running Wharf read its configuration again
+    Reload(reload::Args),
     /// Check a configuration without touching anything: every fault at once, with its place
     Validate(validate::Args),
     /// See, replay or remove records that could not be delivered
@@ -84,6 +87,8 @@ struct ConfigFile {
 enum Ended {
     /// Exit code 78.
     Config(Faults),
+    /// Exit code 78: another process has found these.
+    Refused(Vec<String>),
     /// Exit code 1.
     Failed(String),
     /// Whoever read our output has gone: nothing to say.
@@ -107,6 +112,7 @@ pub fn main() -> ExitCode {
     }
     let ended = match command {
         Command::Run(args) => run::run(&args),
+        Command::Reload(args) => reload::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
         Command::Convert(args) => convert::run(&args),
@@ -119,6 +125,12 @@ pub fn main() -> ExitCode {
         Err(Ended::Failed(message)) => {
             say(&format!("wharf: {message}"));
             ExitCode::from(FAILED)
+        }
+        Err(Ended::Refused(faults)) => {
+            faults.iter().for_each(|fault| say(fault));
+            let told = counted(faults.len(), "fault", "faults");
+            say(&format!("wharf: {told}; the configuration before it goes on"));
+            ExitCode::from(WRONG_CONFIG)
         }
         Err(Ended::Config(faults)) => {
             say(&faults.to_string());
@@ -187,6 +199,9 @@ mod tests {
     fn every_subcommand_reads_its_arguments() {
         for line in [
             "wharf run -c a.yaml",
+            "wharf run -c a.yaml --discard old --discard acme",
+            "wharf reload -c a.yaml --discard old --json",
+            "wharf reload --admin 127.0.0.1:9600",
             "wharf validate --config a.yaml",
             "wharf dead-letter list -c a.yaml",
             "wharf dead-letter show --data-dir /d --output archive --json",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 
 use super::{ConfigFile, Ended};
-use crate::run::RunError;
+use crate::run::{Asked, RunError};
 use crate::telemetry::init_logging;
 
 const EXAMPLES: &str = "\
@@ -13,6 +13,7 @@ Examples:
   wharf run -c /etc/wharf/wharf.yaml
   WHARF_LOG=debug wharf run -c wharf.yaml    a more talkative log, whatever log.level says
 
+SIGHUP, or wharf reload: the configuration is read again and takes over without a stop.
 SIGTERM or SIGINT: sources stop, open batches are delivered within `grace`, what is left stays
 on disk for the next start. A second signal ends at once; nothing is lost either way.";
 
@@ -22,6 +23,9 @@ on disk for the next start. A second signal ends at once; nothing is lost either
 pub(super) struct Args {
     #[command(flatten)]
     file: ConfigFile,
+    /// Drop the undelivered records of an output or tenant that is not configured (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    discard: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
@@ -29,7 +33,8 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     init_logging(&config.log)?;
     let threads = crate::fair::runtime_threads();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-    let ended = runtime.block_on(crate::run::run(config));
+    let asked = Asked { file: Some(args.file.config.clone()), discard: args.discard.clone() };
+    let ended = runtime.block_on(crate::run::run(config, asked));
     // What still runs in a thread after a second signal has nothing that was acknowledged; it is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {

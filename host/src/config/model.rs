@@ -22,6 +22,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// How long a stop may take to deliver what is open. Default 30 s.
     pub grace: Duration,
+    /// Whether it is loaded anew when its file, or a file that it names, changes. Default no.
+    pub watch: bool,
     /// AWS defaults for all outputs.
     pub aws: AwsConfig,
     /// The journal.
@@ -195,6 +197,8 @@ impl Default for LogConfig {
 pub struct AdminConfig {
     /// Address.
     pub listen: SocketAddr,
+    /// Whether `POST /reload` is there, for whoever asks from this machine. Default yes.
+    pub reload: bool,
 }
 
 /// Where plugins are, and what they may take.
@@ -207,7 +211,7 @@ pub struct PluginsConfig {
 }
 
 /// A source.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceConfig {
     /// Its name: `app`, or `acme/app` where it is a tenant's.
     pub name: Arc<str>,
@@ -247,7 +251,7 @@ impl SourceConfig {
 }
 
 /// What a source does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceKind {
     /// Follows files.
     Tail(TailConfig),
@@ -293,7 +297,7 @@ impl SourceKind {
 }
 
 /// Following files.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailConfig {
     /// Globs.
     pub paths: Vec<String>,
@@ -331,7 +335,7 @@ impl TailConfig {
 }
 
 /// Which lines belong to one record.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Multiline {
     /// What a container's runtime wraps around each line; the lines that it cut into parts are joined.
     pub frame: Option<Frame>,
@@ -353,7 +357,7 @@ pub enum Frame {
 }
 
 /// Which lines belong together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JoinRule {
     /// Exceptions of Java and its like.
     Java,
@@ -376,6 +380,15 @@ pub struct LinePatterns {
     pub end: Option<regex::bytes::Regex>,
 }
 
+impl PartialEq for LinePatterns {
+    fn eq(&self, other: &Self) -> bool {
+        let texts = |it: &Self| [&it.start, &it.goes_on, &it.end].map(|one| one.as_ref().map(ToString::to_string));
+        texts(self) == texts(other)
+    }
+}
+
+impl Eq for LinePatterns {}
+
 /// What becomes of a line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LongLines {
@@ -389,7 +402,7 @@ pub enum LongLines {
 }
 
 /// Records by HTTP.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSourceConfig {
     /// Address.
     pub listen: SocketAddr,
@@ -415,7 +428,7 @@ pub struct HttpToken {
 }
 
 /// Records by the Fluentd forward protocol. It listens on an address, a Unix socket, or both.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardConfig {
     /// Address.
     pub listen: Option<SocketAddr>,
@@ -478,7 +491,7 @@ pub struct ForwardUser {
 }
 
 /// Log records by OTLP. It listens for gRPC, HTTP, or both.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtlpConfig {
     /// Address for gRPC.
     pub grpc: Option<SocketAddr>,
@@ -510,7 +523,7 @@ pub enum OtlpFormat {
 }
 
 /// Messages of syslog.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyslogConfig {
     /// Address for TCP, or for TLS.
     pub tcp: Option<SocketAddr>,
@@ -533,7 +546,7 @@ pub struct SyslogConfig {
 }
 
 /// How lines become objects.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseConfig {
     /// What a line is.
     pub format: ParseFormat,
@@ -560,6 +573,17 @@ pub enum ParseFormat {
     Cri,
 }
 
+impl PartialEq for ParseFormat {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Regex(one), Self::Regex(another)) => one.as_str() == another.as_str(),
+            (one, another) => std::mem::discriminant(one) == std::mem::discriminant(another),
+        }
+    }
+}
+
+impl Eq for ParseFormat {}
+
 /// How a time is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimeFormat {
@@ -583,7 +607,7 @@ pub struct TlsConfig {
 }
 
 /// Records for trials.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GenerateConfig {
     /// Records a second; none is as fast as it goes.
     pub rate: Option<u64>,

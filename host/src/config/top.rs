@@ -44,6 +44,7 @@ pub(crate) fn read(
     let mut top = Section::of(sink, String::new(), Place { line: 1, column: 1 }, root)?;
     let data_dir = top.text("data_dir").map_or_else(|| PathBuf::from("/var/lib/wharf"), PathBuf::from);
     let grace = top.duration("grace", Duration::ZERO..=YEAR).unwrap_or(Duration::from_secs(30));
+    let watch = top.boolean("watch").unwrap_or(false);
     let aws = top.section("aws").map(|section| aws::read(section, &Aws::default())).unwrap_or_default();
     let journal = top.section("journal").map(journal).unwrap_or_default();
     let log = top.section("log").map(log).unwrap_or_default();
@@ -66,6 +67,7 @@ pub(crate) fn read(
     Some(Config {
         data_dir,
         grace,
+        watch,
         aws: aws.config,
         journal,
         log,
@@ -137,8 +139,9 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
     let is_hidden = section.is_hidden("listen");
     let listen = section.address("listen");
     section.missing("listen", "write for example listen: 127.0.0.1:9600, or leave \"admin\" out for no admin server");
+    let reload = section.boolean("reload").unwrap_or(true);
     section.finish(&[("address", "did you mean \"listen\"?"), ("port", "did you mean \"listen\"?")]);
-    (listen.map(|listen| AdminConfig { listen }), is_hidden)
+    (listen.map(|listen| AdminConfig { listen, reload }), is_hidden)
 }
 
 /// And what of its folders came from the environment.

@@ -28,6 +28,7 @@ use crate::fair::Tenant;
 use crate::journal::Journal;
 use crate::queue::{Admission, Ledger, Queue, WhenFull};
 use crate::record::{Chunk, ChunkMeta, Position, Route};
+use crate::state::StateError;
 use crate::telemetry::Metrics;
 use line::{Done, Granted, Line, NotNow, Parcel};
 use lines::{Lines, Logs};
@@ -40,6 +41,9 @@ use tenants::{Taken, Tenants};
 /// What a sender is told to wait when an output's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// How soon the queues of a chunk are looked for anew, where one of them leaves.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 /// Why records are dropped whose tag no output wants, as `wharf_dropped_records_total` has it, with an empty output.
 pub const NO_OUTPUT: &str = "no_output";
 
@@ -51,6 +55,8 @@ pub struct Intake {
     source: Option<Arc<str>>,
     /// The tenant whose everything is that comes in through it, where that is known.
     tenant: Option<Arc<str>>,
+    /// Nothing is taken in through this handle before it is cancelled.
+    opened: Option<CancellationToken>,
 }
 
 struct Inner {
@@ -185,7 +191,7 @@ impl Intake {
             metrics,
             stop: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner), source: None, tenant: None })
+        Ok(Self { inner: Arc::new(inner), source: None, tenant: None, opened: None })
     }
 
     /// From now on records go by these routes, and tenants have these limits. What is on its way goes by those that it began with. What a
@@ -205,13 +211,20 @@ impl Intake {
     /// counted as of the source that its positions name, or that its tag is named after.
     #[must_use]
     pub fn for_source(&self, name: &Arc<str>) -> Self {
-        Self { inner: self.inner.clone(), source: Some(name.clone()), tenant: tenant_in(name).map(Arc::from) }
+        Self { source: Some(name.clone()), tenant: tenant_in(name).map(Arc::from), ..self.clone() }
     }
 
     /// The same intake, for what this tenant sends to the source, whatever its tag is.
     #[must_use]
     pub fn for_tenant(&self, name: &Arc<str>) -> Self {
         Self { tenant: Some(name.clone()), ..self.clone() }
+    }
+
+    /// The same intake, which takes nothing in before `opened` is cancelled: whoever waits goes on waiting, and who does not is told to come
+    /// again. For a source that is started before it is sure that it will run.
+    #[must_use]
+    pub fn opened_by(&self, opened: CancellationToken) -> Self {
+        Self { opened: Some(opened), ..self.clone() }
     }
 
     /// Hands a chunk in, waiting for room where outputs say `block` or the disk is full. When it returns, the chunk has its place: chunks
@@ -222,11 +235,24 @@ impl Intake {
     /// # Errors
     /// Only where Wharf is stopping.
     pub async fn enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
-        let wanted = self.wanted(&chunk);
-        let taken = self.within_rate(&wanted, &chunk).await?;
-        let ticket = self.wait_in(chunk, &wanted, false).await?;
-        taken.keep();
-        Ok(ticket)
+        if let Some(opened) = &self.opened
+            && self.inner.stop.run_until_cancelled(opened.cancelled()).await.is_none()
+        {
+            return Err(Refused::Stopping);
+        }
+        loop {
+            let wanted = self.wanted(&chunk);
+            let taken = self.within_rate(&wanted, &chunk).await?;
+            match self.wait_in(chunk.clone(), &wanted, false).await {
+                // The routes are about to be others.
+                Err(Refused::Full { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+                Err(refused) => return Err(refused),
+                Ok(ticket) => {
+                    taken.keep();
+                    return Ok(ticket);
+                }
+            }
+        }
     }
     /// The same, but never waits for room; and a chunk without positions that the journal refuses later is not handed in again:
     /// the ticket tells.
@@ -236,6 +262,12 @@ impl Intake {
     pub fn try_enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
         if self.inner.stop.is_cancelled() {
             return Err(Refused::Stopping);
+        }
+        if self.opened.as_ref().is_some_and(|opened| !opened.is_cancelled()) {
+            return Err(Refused::Full {
+                what: "a reload is under way, and the source".into(),
+                retry_after: RETRY_AFTER,
+            });
         }
         let wanted = self.wanted(&chunk);
         let taken = self.inner.tenants.take(&wanted, chunk.meta()).map_err(|at| self.at_limit(at))?;
@@ -284,16 +316,32 @@ impl Intake {
     /// # Errors
     /// Where there is no such output, or Wharf is stopping.
     pub async fn enqueue_for(&self, output: &str, chunk: Chunk) -> Result<Ticket, Refused> {
-        let Some(wanted) = self.inner.routes().output(output) else {
-            return Err(Refused::Failed(format!("there is no output {output}")));
-        };
-        self.wait_in(chunk, &wanted, true).await
+        loop {
+            let Some(wanted) = self.inner.routes().output(output) else {
+                return Err(Refused::Failed(format!("there is no output {output}")));
+            };
+            match self.wait_in(chunk.clone(), &wanted, true).await {
+                Err(Refused::Full { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+                taken => return taken,
+            }
+        }
     }
     /// Whether an output of this name is configured.
     pub fn has_output(&self, output: &str) -> bool {
         self.inner.routes().output(output).is_some()
     }
-    /// The positions of a source as they were at start.
+    /// Looks for the positions of a source that is about to start anew: it begins where it was, or one of its name.
+    ///
+    /// # Errors
+    /// Where the state cannot be read.
+    pub async fn find_positions(&self, source: &Arc<str>) -> Result<(), StateError> {
+        let (ledger, owned) = (self.inner.ledger.clone(), source.clone());
+        let found = tokio::task::spawn_blocking(move || ledger.positions(&owned)).await;
+        let found = found.map_err(|fault| StateError::Invalid(fault.to_string()))??;
+        self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner).insert(source.clone(), found);
+        Ok(())
+    }
+    /// The positions of a source as they were when it started.
     pub fn positions(&self, source: &str) -> Vec<Position> {
         let positions = self.inner.positions.lock().unwrap_or_else(PoisonError::into_inner);
         positions.get(source).cloned().unwrap_or_default()
@@ -491,6 +539,10 @@ impl Inner {
                 Ok(admitted) => break admitted,
                 // For the full one only: others get back what they had granted just now, and that wakes whoever waits for
                 // them; two that wait would wake each other for ever.
+                // It will not have room again, and another one may be there soon.
+                Err(Full::Queue(full)) if full.is_leaving() => {
+                    return Err(Refused::Full { what: format!("output {}", full.output()), retry_after: RETRY_AFTER });
+                }
                 Err(Full::Queue(full)) => {
                     let room = wanted.of_tenant.iter().zip(rooms).find(|(queue, _)| queue.output() == full.output());
                     if let Some((_, room)) = room {

@@ -478,6 +478,37 @@ proptest! {
     }
 }
 
+#[tokio::test]
+async fn what_waits_for_a_queue_that_leaves_goes_by_the_next_routes() {
+    let mut small = output("a");
+    small.max_bytes = Some(1);
+    let house = house(vec![("app", small), ("nothing", output("b"))]);
+    let (a, b) = (&house.queues[0], &house.queues[1]);
+    house.intake.enqueue(chunk("app", 10)).await.unwrap().durable().await.unwrap();
+    let waiting = house.intake.clone();
+    let waiting = tokio::spawn(async move { waiting.enqueue(chunk("app", 10)).await.unwrap().durable().await });
+    assert!(a.leave(Duration::from_secs(60)).await);
+    assert!(matches!(house.intake.try_enqueue(chunk("app", 10)), Err(Refused::Full { .. })));
+    house.intake.reroute(vec![(vec!["app".to_owned()], b.clone())].into()).unwrap();
+    waiting.await.unwrap().unwrap();
+    assert_eq!((a.records(), b.records()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_source_that_is_not_opened_yet_hands_nothing_in() {
+    let house = house(vec![("app", output("a"))]);
+    let opened = CancellationToken::new();
+    let gated = house.intake.opened_by(opened.clone()).for_source(&"app".into());
+    assert!(matches!(gated.try_enqueue(chunk("app", 10)), Err(Refused::Full { .. })));
+    let waiting = gated.clone();
+    let waiting = tokio::spawn(async move { waiting.enqueue(chunk("app", 10)).await.unwrap().durable().await });
+    house.intake.enqueue(chunk("app", 10)).await.unwrap().durable().await.unwrap();
+    assert_eq!(house.queues[0].records(), 1, "others are not held up");
+    opened.cancel();
+    waiting.await.unwrap().unwrap();
+    assert_eq!(house.queues[0].records(), 2);
+}
+
 /// Tenants, in the same house.
 mod of_tenants {
     use std::sync::Mutex;

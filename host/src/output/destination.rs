@@ -6,7 +6,7 @@
 //! not one failure for each waiting batch.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -66,9 +66,20 @@ impl Destination {
     }
 
     pub(crate) fn joined_by(&self, workers: u32) {
+        self.changed_by(0, workers);
+    }
+
+    /// So many workers deliver elsewhere now, or nowhere.
+    pub(crate) fn left_by(&self, workers: u32) {
+        self.changed_by(workers, 0);
+    }
+
+    /// An output that delivers here has so many workers now. What the destination has shown that it can take stays known.
+    pub(crate) fn changed_by(&self, before: u32, now: u32) {
+        let more = f64::from(now) - f64::from(before);
         let mut state = self.lock();
-        state.most += f64::from(workers);
-        state.limit = state.most;
+        state.most = (state.most + more).max(0.0);
+        state.limit = (state.limit + more.max(0.0)).min(state.most);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -156,14 +167,20 @@ impl Destination {
 /// one, a tenant whose deliveries fail would take the other's turns to deliver.
 #[derive(Debug, Default)]
 pub struct Destinations {
-    by_name: HashMap<(Option<String>, String), Arc<Destination>>,
+    by_name: HashMap<(Option<String>, String), Weak<Destination>>,
 }
 
 impl Destinations {
-    /// A tenant's destination of that name (or the operator's), the same one each time.
+    /// A tenant's destination of that name (or the operator's), the same one each time as long as somebody delivers there.
     pub fn get(&mut self, tenant: Option<&str>, name: &str) -> Arc<Destination> {
-        let made = || Arc::new(Destination::new(name.to_owned()));
-        Arc::clone(self.by_name.entry((tenant.map(ToOwned::to_owned), name.to_owned())).or_insert_with(made))
+        self.by_name.retain(|_, destination| destination.strong_count() > 0);
+        let key = (tenant.map(ToOwned::to_owned), name.to_owned());
+        if let Some(known) = self.by_name.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        let made = Arc::new(Destination::new(name.to_owned()));
+        self.by_name.insert(key, Arc::downgrade(&made));
+        made
     }
 }
 
@@ -248,6 +265,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_destination_has_shown_stays_known_when_other_workers_take_over() {
+        let destination = with_workers(4);
+        let now = Instant::now();
+        destination.failed(&failure(FailureKind::Throttled, Some(Duration::ZERO)), &retry(), now, 1.0);
+        let at_once = || (0..9).map(|_| destination.try_permit(now)).filter_map(Result::ok).collect::<Vec<_>>().len();
+        for (before, workers, most) in [(4, 4, 2), (4, 6, 4), (6, 1, 1)] {
+            destination.changed_by(before, workers);
+            assert_eq!(at_once(), most, "{before} to {workers}");
+        }
+    }
+
+    #[test]
     fn a_fault_of_one_batch_does_not_slow_the_destination() {
         let destination = with_workers(1);
         for _ in 0..9 {
@@ -259,10 +288,11 @@ mod tests {
     #[test]
     fn the_same_name_is_the_same_destination_of_one_tenant() {
         let mut all = Destinations::default();
-        assert!(Arc::ptr_eq(&all.get(None, "a"), &all.get(None, "a")));
-        assert!(!Arc::ptr_eq(&all.get(None, "a"), &all.get(None, "b")));
-        assert!(Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(Some("acme"), "a")));
-        assert!(!Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(Some("globex"), "a")));
-        assert!(!Arc::ptr_eq(&all.get(Some("acme"), "a"), &all.get(None, "a")));
+        let (own, acme) = (all.get(None, "a"), all.get(Some("acme"), "a"));
+        assert!(Arc::ptr_eq(&own, &all.get(None, "a")));
+        assert!(!Arc::ptr_eq(&own, &all.get(None, "b")));
+        assert!(Arc::ptr_eq(&acme, &all.get(Some("acme"), "a")));
+        assert!(!Arc::ptr_eq(&acme, &all.get(Some("globex"), "a")));
+        assert!(!Arc::ptr_eq(&acme, &own));
     }
 }

@@ -17,7 +17,8 @@ mod tests;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,7 @@ pub use status::{LastFailure, OutputStatus, WorkerState};
 use ending::Ending;
 pub use poison::Quarantines;
 pub(crate) use poison::{PluginHealth, Verdict};
-use schedule::Schedule;
+use schedule::{Again, Schedule};
 use status::StatusBoard;
 
 /// What an output is made of.
@@ -85,7 +86,10 @@ pub(crate) struct Shared {
     pub(crate) schedule: Schedule,
     pub(crate) ending: Ending,
     pub(crate) health: Arc<PluginHealth>,
-    pub(crate) board: StatusBoard,
+    pub(crate) board: Arc<StatusBoard>,
+    workers: u32,
+    /// For each worker, and for each of a place that is no more but may be at work still: cancelled when it has ended.
+    ends: Vec<CancellationToken>,
 }
 
 impl Output {
@@ -93,40 +97,47 @@ impl Output {
     #[must_use]
     pub fn start(setup: OutputSetup) -> Self {
         let name = Arc::clone(setup.queue.output());
-        setup.destination.joined_by(setup.workers);
-        let (digest, described) = (setup.plugin.digest(), setup.plugin.descriptor());
-        let classes = failure_classes();
-        setup.metrics.plugin_begins(&name, &described.name, &described.version, digest, &classes);
-        let health = Arc::new(setup.quarantines.join(digest, Arc::clone(&name)));
-        let shared = Arc::new(Shared {
-            ending: Ending {
-                output: Arc::clone(&name),
-                queue: setup.queue.clone(),
-                journal: setup.journal.clone(),
-                dead_letters: setup.dead_letters,
-                metrics: setup.metrics.clone(),
-                dead: Arc::default(),
-            },
-            schedule: Schedule::new(
-                setup.queue,
-                Arc::clone(&setup.destination),
-                Arc::clone(&health),
-                setup.on_quarantine,
-            ),
-            health,
-            board: StatusBoard::new(name, setup.workers, setup.metrics.clone()),
-            plugin: setup.plugin,
-            context: setup.context,
-            journal: setup.journal,
-            metrics: setup.metrics,
-            retry: setup.retry,
-            destination: setup.destination,
-        });
+        let board = StatusBoard::new(name, setup.workers, setup.metrics.clone());
+        let stays = Stays { again: Arc::default(), board: Arc::new(board), dead: Arc::default(), ends: vec![] };
         let mut workers = JoinSet::new();
-        for number in 0..setup.workers {
-            workers.spawn(worker::run(number, Arc::clone(&shared)));
-        }
+        setup.destination.joined_by(setup.workers);
+        let shared = begin(setup, stays, &mut workers);
         Self { shared, workers }
+    }
+
+    /// Other workers take over, of another component or with other settings. Those that are at work finish the batch that they have in hand
+    /// and end; each gives its place to a new one, so that there are never more at work than workers, nor two of a partition that goes in
+    /// order. What waits for another try is tried at once, by the new ones.
+    pub fn replace(&mut self, setup: OutputSetup) {
+        let old = Arc::clone(&self.shared);
+        let other_component = old.plugin.digest() != setup.plugin.digest();
+        let stays = Stays {
+            again: old.schedule.retire(),
+            board: Arc::clone(&old.board),
+            dead: Arc::clone(&old.ending.dead),
+            ends: old.ends.clone(),
+        };
+        if Arc::ptr_eq(&old.destination, &setup.destination) {
+            setup.destination.changed_by(old.workers, setup.workers);
+        } else {
+            old.destination.left_by(old.workers);
+            setup.destination.joined_by(setup.workers);
+        }
+        stays.board.resize(setup.workers);
+        while self.workers.try_join_next().is_some() {}
+        self.shared = begin(setup, stays, &mut self.workers);
+        self.shared.schedule.begin_anew(other_component);
+    }
+
+    /// Ends the workers of an output that is removed: those that have a batch in hand may finish it within `time`. What is left belongs to the
+    /// queue.
+    pub async fn remove(mut self, time: Duration) {
+        self.shared.schedule.retire();
+        let ended = async { while self.workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(time, ended).await.is_err() {
+            self.workers.shutdown().await;
+        }
+        self.shared.destination.left_by(self.shared.workers);
     }
 
     /// What can be asked of it while it runs, and after.
@@ -149,6 +160,60 @@ impl Output {
         }
         self.shared.ending.queue.records()
     }
+}
+
+/// What of an output stays when its workers are replaced.
+struct Stays {
+    again: Arc<Again>,
+    board: Arc<StatusBoard>,
+    dead: Arc<AtomicU64>,
+    /// When each of the workers ends whose places are taken.
+    ends: Vec<CancellationToken>,
+}
+
+fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Shared> {
+    let beyond =
+        stays.ends.iter().skip(usize::try_from(setup.workers).unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>();
+    let mut predecessors = stays.ends.into_iter();
+    let (digest, described) = (setup.plugin.digest(), setup.plugin.descriptor());
+    let output = setup.queue.output();
+    setup.metrics.plugin_begins(output, &described.name, &described.version, digest, &failure_classes());
+    let health = Arc::new(setup.quarantines.join(digest, Arc::clone(output)));
+    let shared = Arc::new(Shared {
+        ending: Ending {
+            output: Arc::clone(setup.queue.output()),
+            queue: setup.queue.clone(),
+            journal: setup.journal.clone(),
+            dead_letters: setup.dead_letters,
+            metrics: setup.metrics.clone(),
+            dead: stays.dead,
+        },
+        schedule: Schedule::new(
+            setup.queue,
+            Arc::clone(&setup.destination),
+            Arc::clone(&health),
+            setup.on_quarantine,
+            stays.again,
+        ),
+        health,
+        board: stays.board,
+        workers: setup.workers,
+        ends: (0..setup.workers).map(|_| CancellationToken::new()).chain(beyond).collect(),
+        plugin: setup.plugin,
+        context: setup.context,
+        journal: setup.journal,
+        metrics: setup.metrics,
+        retry: setup.retry,
+        destination: setup.destination,
+    });
+    for (number, end) in (0..setup.workers).zip(&shared.ends) {
+        let (predecessor, end, shared) = (predecessors.next(), end.clone().drop_guard(), Arc::clone(&shared));
+        workers.spawn(async move {
+            let _end = end;
+            worker::run(number, shared, predecessor).await;
+        });
+    }
+    shared
 }
 
 /// Every word that an output's counters use, so that each of them is there, at 0, before anything happens.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::OnQuarantine;
 use crate::queue::{Batch, Queue};
@@ -57,10 +58,18 @@ pub(crate) struct Schedule {
     destination: Arc<Destination>,
     health: Arc<PluginHealth>,
     on_quarantine: OnQuarantine,
+    again: Arc<Again>,
+    stopping: AtomicBool,
+    /// Other workers take over: these take nothing more.
+    retired: CancellationToken,
+}
+
+/// The batches that wait for another try: they stay when the output's workers are replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Again {
     /// By the batch's number.
     waiting: Mutex<BTreeMap<u64, (Instant, Job)>>,
     changed: Notify,
-    stopping: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -83,15 +92,16 @@ impl Schedule {
         destination: Arc<Destination>,
         health: Arc<PluginHealth>,
         on_quarantine: OnQuarantine,
+        again: Arc<Again>,
     ) -> Self {
         Self {
             queue,
             destination,
             health,
             on_quarantine,
-            waiting: Mutex::default(),
-            changed: Notify::new(),
+            again,
             stopping: AtomicBool::new(false),
+            retired: CancellationToken::new(),
         }
     }
 
@@ -103,22 +113,46 @@ impl Schedule {
     /// Puts a job back until `when`.
     pub(crate) fn again_at(&self, when: Instant, job: Job) {
         self.lock().insert(job.batch.row.number, (when, job));
-        self.changed.notify_waiters();
+        self.again.changed.notify_waiters();
     }
 
     /// The plugin's quarantine is over: what was held may be tried.
     pub(crate) fn released(&self) {
-        self.changed.notify_waiters();
+        self.again.changed.notify_waiters();
     }
 
     /// From now on a worker that finds nothing to do is done.
     pub(crate) fn stopping(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.changed.notify_waiters();
+        self.again.changed.notify_waiters();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Other workers take over, with what waits here: these take nothing more, and end.
+    pub(crate) fn retire(&self) -> Arc<Again> {
+        self.retired.cancel();
+        self.again.changed.notify_waiters();
+        Arc::clone(&self.again)
+    }
+
+    /// Cancelled when other workers take over.
+    pub(crate) fn retired(&self) -> &CancellationToken {
+        &self.retired
+    }
+
+    /// The output is another one now: what waits is tried at once. Where the component is another one too, what the last one died of says
+    /// nothing about it.
+    pub(crate) fn begin_anew(&self, other_component: bool) {
+        let now = Instant::now();
+        for (when, job) in self.lock().values_mut() {
+            *when = now;
+            if other_component {
+                (job.deaths, job.fresh_deaths) = (0, 0);
+            }
+        }
     }
 
     /// What waits for another try.
@@ -135,7 +169,7 @@ impl Schedule {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Instant, Job)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.again.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `draw_first`: whether a new batch is better than one whose wait is over, where the destination is down and each that waits was
@@ -165,9 +199,12 @@ impl Schedule {
     pub(crate) async fn next(&self, tell: impl Fn(bool)) -> Option<Job> {
         let (mut drained, mut draw_first) = (false, true);
         loop {
-            let changed = self.changed.notified();
+            let changed = self.again.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
+            if self.retired.is_cancelled() {
+                return None;
+            }
             let released = self.health.released();
             tokio::pin!(released);
             released.as_mut().enable();

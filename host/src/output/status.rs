@@ -101,12 +101,26 @@ impl StatusBoard {
 
     pub(crate) fn worker(&self, number: u32, state: WorkerState) {
         let mut inner = self.lock();
-        let Some(slot) = usize::try_from(number).ok().and_then(|n| inner.workers.get_mut(n)) else { return };
+        let Some(slot) = usize::try_from(number).ok().and_then(|n| inner.workers.get_mut(n)) else {
+            // There are fewer workers now; this one finishes what it has in hand.
+            self.metrics.worker_is_gone(&self.output, number);
+            return;
+        };
         let before = std::mem::replace(slot, state);
         if before != state {
             self.metrics.worker_state(&self.output, number, before.as_str(), false);
         }
         self.metrics.worker_state(&self.output, number, state.as_str(), true);
+    }
+
+    /// There are so many workers from now on. What the others show goes when they end.
+    pub(crate) fn resize(&self, workers: u32) {
+        let mut inner = self.lock();
+        let before = inner.workers.len();
+        inner.workers.resize(usize::try_from(workers).unwrap_or(before), WorkerState::Starting);
+        for gone in inner.workers.len()..before {
+            self.metrics.worker_is_gone(&self.output, u32::try_from(gone).unwrap_or(u32::MAX));
+        }
     }
 
     pub(crate) fn failed(&self, kind: &str, message: &str) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::tenant_in;
 use crate::plugin::{Death, Delivery, Failure, Outcome, StartError, Worker, WorkerContext};
@@ -28,7 +29,12 @@ struct Seat {
 }
 
 /// Takes batches until the output stops.
-pub(super) async fn run(number: u32, shared: Arc<Shared>) {
+///
+/// `predecessor` is cancelled when the one ends whose place it takes: an output never has more deliveries at work than workers.
+pub(super) async fn run(number: u32, shared: Arc<Shared>, predecessor: Option<CancellationToken>) {
+    if let Some(predecessor) = predecessor {
+        predecessor.cancelled().await;
+    }
     let mut seat: Option<Seat> = None;
     loop {
         let waits = |for_retry: bool| {
@@ -54,13 +60,22 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>) {
                 Some(seat) => seat,
                 None => {
                     // Others must not wait for what comes behind it in order.
-                    shared.ending.queue.give_back(job.batch);
+                    if shared.schedule.retired().is_cancelled() {
+                        shared.schedule.again_at(Instant::now(), job);
+                    } else {
+                        shared.ending.queue.give_back(job.batch);
+                    }
                     break;
                 }
             },
         };
         shared.board.worker(number, WorkerState::Paused);
-        let permit = shared.destination.permit().await;
+        // Until it is under way, another worker may as well deliver it.
+        let Some(permit) = shared.schedule.retired().run_until_cancelled(shared.destination.permit()).await else {
+            shared.schedule.again_at(Instant::now(), job);
+            seat = Some(ready);
+            break;
+        };
         shared.board.worker(number, WorkerState::Busy);
         seat = attempt(ready, job, permit, number, &shared).await;
     }
@@ -71,7 +86,7 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>) {
 }
 
 /// A new store. Where the component cannot be started any more (it could when the output was set up), the reason is shown and it is
-/// tried again and again; none only where the output stops, since that must not wait for it.
+/// tried again and again; none only where the output stops, or other workers take over, since neither must wait for it.
 async fn start(number: u32, shared: &Shared) -> Option<Seat> {
     shared.board.worker(number, WorkerState::Starting);
     let mut wait = RESTART_FIRST;
@@ -90,7 +105,7 @@ async fn start(number: u32, shared: &Shared) -> Option<Seat> {
         if shared.schedule.is_stopping() {
             return None;
         }
-        tokio::time::sleep(wait).await;
+        shared.schedule.retired().run_until_cancelled(tokio::time::sleep(wait)).await?;
         wait = (wait * 2).min(RESTART_LAST);
     }
 }

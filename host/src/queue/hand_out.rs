@@ -30,7 +30,7 @@ impl Inner {
                 Next::Plan(plan) => {
                     let writing = Writing { queue: self.clone(), plan: Some(plan) };
                     // Goes on when this worker does not wait for it any more: the batch is then there for the next.
-                    let _ = Tenant::of(&self.options.output).on_disk(move || writing.write()).await;
+                    let _ = Tenant::of(&self.output).on_disk(move || writing.write()).await;
                     continue;
                 }
                 Next::Wait(until) => until,
@@ -47,12 +47,12 @@ impl Inner {
 
     pub(super) fn settle(&self, batch: &Batch) -> Result<(), StateError> {
         let positions = self.shared.positions_in(&batch.portions);
-        self.shared.state.settle_batch(&self.options.output, batch.row.id, &positions)?;
+        self.shared.state.settle_batch(&self.output, batch.row.id, &positions)?;
         self.shared.positions_kept(&positions);
         if self.lock().settled(batch, self.shared.now()) {
             self.shared.release(&batch.portions);
             self.room.notify_waiters();
-            if self.options.in_order {
+            if self.options().in_order {
                 // The partition's next batch may go, or there is none any more.
                 self.wake.notify_one();
             }

@@ -110,6 +110,29 @@ impl Shared {
         found
     }
 
+    /// The newest positions of a source.
+    pub(super) fn positions(&self, source: &str) -> Result<Vec<Position>, StateError> {
+        // In this order: one that is not here any more when this looks is in the state.
+        let here: Vec<(Position, ChunkId)> = {
+            let books = lock(&self.books);
+            let all = books.positions.get(source).into_iter().flatten();
+            let position = |key: &String, value: &Vec<u8>| Position {
+                source: source.into(),
+                key: key.clone(),
+                value: value.clone(),
+            };
+            all.map(|(key, (value, id))| (position(key, value), *id)).collect()
+        };
+        let mut newest: HashMap<String, (Position, ChunkId)> = HashMap::new();
+        for (position, id) in self.state.positions(source)?.into_iter().chain(here) {
+            match newest.get(&position.key) {
+                Some((_, known)) if *known > id => {}
+                _ => drop(newest.insert(position.key.clone(), (position, id))),
+            }
+        }
+        Ok(newest.into_values().map(|(position, _)| position).collect())
+    }
+
     /// These positions are in the state.
     pub(super) fn positions_kept(&self, kept: &[(Position, ChunkId)]) {
         let mut books = lock(&self.books);

@@ -8,14 +8,17 @@
 //!
 //! A batch is closed when a worker asks for one, not before: while workers are busy, records wait unbatched.
 
+mod change;
 mod hand_out;
 mod ledger;
 mod overflow;
+mod parked;
 mod partitions;
 mod restore;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -27,6 +30,8 @@ use crate::journal::Journal;
 use crate::record::{Chunk, ChunkId, ChunkMeta, PartitionKey, Partitioning, Portion, Position, Route, now_ns};
 use crate::state::{BatchRow, State, StateError};
 use crate::telemetry::Metrics;
+pub use parked::Kept;
+use parked::Parked;
 use partitions::Partitions;
 
 /// When a partition's chunks become a batch.
@@ -67,9 +72,11 @@ impl WhenFull {
 
 const DROP_OLDEST: &str = "queue_full_drop_oldest";
 const DROP_NEWEST: &str = "queue_full_drop_newest";
+/// Why records are dropped that an operator gave up with `--discard`.
+pub const DISCARDED: &str = "discarded";
 
 /// An output's queue settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueOptions {
     /// The output.
     pub output: Arc<str>,
@@ -124,6 +131,7 @@ pub struct Batch {
 pub struct Ledger {
     shared: Arc<ledger::Shared>,
     queues: Arc<RwLock<Vec<Queue>>>,
+    parked: Arc<Mutex<HashMap<Arc<str>, Parked>>>,
 }
 
 impl Ledger {
@@ -134,12 +142,13 @@ impl Ledger {
 
     fn with(keeper: Arc<dyn ledger::Keeper>, state: State, metrics: Metrics, clock: ledger::Clock) -> Self {
         let shared = ledger::Shared::new(keeper, state, metrics, clock);
-        Self { shared: Arc::new(shared), queues: Arc::default() }
+        Self { shared: Arc::new(shared), queues: Arc::default(), parked: Arc::default() }
     }
 
     /// Takes over what the journal and the state found at start, and builds every output's queue: chunks
     /// behind a cursor wait again, batches are there again. Chunks that nobody needs go back to the journal. Chunks of
-    /// outputs that are not configured any more stay, and are named in the log. Gives positions, newest of journal and state.
+    /// outputs that are not configured any more stay, and are named in the log (see [`Ledger::kept`]). Gives positions, newest of journal
+    /// and state.
     ///
     /// # Errors
     /// Where the state cannot be read.
@@ -187,6 +196,14 @@ impl Ledger {
         self.shared.forget(source, keys)
     }
 
+    /// The newest positions of a source, in the state or on the way there. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Where the state cannot be read.
+    pub fn positions(&self, source: &str) -> Result<Vec<Position>, StateError> {
+        self.shared.positions(source)
+    }
+
     fn add(&self, queue: Queue) {
         self.queues.write().unwrap_or_else(PoisonError::into_inner).push(queue);
     }
@@ -199,7 +216,8 @@ pub struct Queue {
 }
 
 struct Inner {
-    options: QueueOptions,
+    output: Arc<str>,
+    options: RwLock<Arc<QueueOptions>>,
     partitioning: Arc<Partitioning>,
     shared: Arc<ledger::Shared>,
     books: Mutex<Partitions>,
@@ -213,7 +231,7 @@ struct Inner {
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("output", &self.options.output).finish_non_exhaustive()
+        f.debug_struct("Queue").field("output", &self.output).finish_non_exhaustive()
     }
 }
 
@@ -222,7 +240,8 @@ impl Queue {
         let books = Partitions::new(options.output.clone(), options.limits, options.in_order, next_number);
         let inner = Inner {
             partitioning: Arc::new(Partitioning::new(&options.partition_by)),
-            options,
+            output: options.output.clone(),
+            options: RwLock::new(Arc::new(options)),
             shared,
             books: Mutex::new(books),
             wake: Notify::new(),
@@ -234,7 +253,7 @@ impl Queue {
 
     /// The output's name.
     pub fn output(&self) -> &Arc<str> {
-        &self.inner.options.output
+        &self.inner.output
     }
     /// What keeps its records apart.
     pub fn partitioning(&self) -> &Arc<Partitioning> {
@@ -246,12 +265,12 @@ impl Queue {
     }
     /// Asks for room for so many bytes ([`ChunkMeta::disk_bytes`], of all of a chunk's routes to this output) and records.
     pub fn admit(&self, bytes: u64, records: u32) -> Admission {
-        self.inner.admit(bytes, records, self.inner.options.when_full, None)
+        self.inner.admit(bytes, records, self.inner.options().when_full, None)
     }
     /// The same, where all outputs of a tenant together have only so much room left (none: any): past it this output does as it does
     /// past its own share.
     pub fn admit_within(&self, bytes: u64, records: u32, room: Option<u64>) -> Admission {
-        self.inner.admit(bytes, records, self.inner.options.when_full, room)
+        self.inner.admit(bytes, records, self.inner.options().when_full, room)
     }
     /// The same for what must not be dropped, whatever the output's setting.
     pub fn admit_or_wait(&self, bytes: u64, records: u32) -> Admission {
@@ -259,7 +278,7 @@ impl Queue {
     }
     /// What happens past the output's share of the disk.
     pub fn when_full(&self) -> WhenFull {
-        self.inner.options.when_full
+        self.inner.options().when_full
     }
     /// Gives back room that was granted to a chunk which did not commit.
     pub fn withdraw(&self, bytes: u64) {
@@ -348,6 +367,10 @@ impl Queue {
 }
 
 impl Inner {
+    fn options(&self) -> Arc<QueueOptions> {
+        Arc::clone(&self.options.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Partitions> {
         ledger::lock(&self.books)
     }
@@ -365,13 +388,13 @@ impl Inner {
 
     fn say_unwritable(&self, e: &StateError) {
         if !self.said.swap(true, Ordering::Relaxed) {
-            tracing::warn!(output = %self.options.output, error = %e, "batches cannot be recorded; it is tried again");
+            tracing::warn!(output = %self.output, error = %e, "batches cannot be recorded; it is tried again");
         }
     }
 
     fn say_writable(&self) {
         if self.said.swap(false, Ordering::Relaxed) {
-            tracing::info!(output = %self.options.output, "batches can be recorded again");
+            tracing::info!(output = %self.output, "batches can be recorded again");
         }
     }
 }

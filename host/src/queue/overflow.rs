@@ -23,7 +23,8 @@ impl Inner {
     ) -> Admission {
         let admission = self.decide(bytes, records, when_full, room);
         // What waits though the output would drop it (a replay) says nothing about what sources are told.
-        if self.options.max_bytes.is_some() && when_full == self.options.when_full {
+        let options = self.options();
+        if options.max_bytes.is_some() && when_full == options.when_full {
             self.lock().turned_away = (admission == Admission::Full).then_some(bytes);
         }
         admission
@@ -31,19 +32,24 @@ impl Inner {
 
     /// Whether sources are turned away now: what was last refused would still be, or there is no room for anything.
     pub(super) fn fullness(&self) -> Option<Fullness> {
-        let max = self.options.max_bytes?;
+        let options = self.options();
+        let max = options.max_bytes?;
         let books = self.lock();
         let used = books.bytes() + books.reserved;
-        let nothing_fits = self.options.when_full == WhenFull::Block && used >= max;
+        let nothing_fits = options.when_full == WhenFull::Block && used >= max;
         let still_refused = books.turned_away.is_some_and(|bytes| used > 0 && used.saturating_add(bytes) > max);
         (nothing_fits || still_refused).then_some(Fullness { used, max })
     }
 
     fn decide(self: &Arc<Self>, bytes: u64, records: u32, when_full: WhenFull, room: Option<u64>) -> Admission {
         let mut books = self.lock();
+        if books.leaving {
+            return Admission::Full;
+        }
         let used = books.bytes() + books.reserved;
         // What is larger than the whole share comes in alone: it would wait for ever.
-        let over_share = |used: u64| match self.options.max_bytes {
+        let max_bytes = self.options().max_bytes;
+        let over_share = |used: u64| match max_bytes {
             Some(max) if used > 0 => used.saturating_add(bytes).saturating_sub(max),
             _ => 0,
         };
@@ -58,7 +64,7 @@ impl Inner {
             WhenFull::Block => full(used),
             WhenFull::DropNewest => {
                 drop(books);
-                self.shared.metrics.dropped(&self.options.output, DROP_NEWEST, u64::from(records));
+                self.shared.metrics.dropped(&self.output, DROP_NEWEST, u64::from(records));
                 Admission::Dropped
             }
             WhenFull::DropOldest => {
@@ -105,7 +111,7 @@ impl Inner {
         let portions: Vec<Portion> = waiting.iter().flat_map(|(_, portions)| portions).cloned().collect();
         self.count_dropped(&portions);
         let done = self.until_written(&portions, |positions| {
-            self.shared.state.skip_chunks(&self.options.output, &cursors, positions).map(drop)
+            self.shared.state.skip_chunks(&self.output, &cursors, positions).map(drop)
         });
         if done {
             self.shared.release(&portions);
@@ -118,7 +124,7 @@ impl Inner {
     fn give_up_batch(&self, batch: &Batch) {
         self.count_dropped(&batch.portions);
         let done = self.until_written(&batch.portions, |positions| {
-            self.shared.state.settle_batch(&self.options.output, batch.row.id, positions).map(drop)
+            self.shared.state.settle_batch(&self.output, batch.row.id, positions).map(drop)
         });
         let now = self.shared.now();
         if done {
@@ -131,7 +137,7 @@ impl Inner {
 
     fn count_dropped(&self, portions: &[Portion]) {
         let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
-        self.shared.metrics.dropped(&self.options.output, DROP_OLDEST, records);
+        self.shared.metrics.dropped(&self.output, DROP_OLDEST, records);
     }
 
     /// Tries until the state takes it. Not for longer than the queue is open: what is not written is there again after a restart.

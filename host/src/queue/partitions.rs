@@ -83,7 +83,8 @@ pub(super) struct Partitions {
     behind: BTreeMap<u64, Arc<str>>,
     /// In order: partitions that are closed or flushed further than their batch that is on its way.
     kept_back: HashSet<Arc<str>>,
-    held: HashSet<BatchId>,
+    /// What is closed and not settled; a worker may have it in hand.
+    held: HashMap<BatchId, Batch>,
     unwritten: VecDeque<Plan>,
     writing: usize,
     paused_until: Option<Instant>,
@@ -92,6 +93,8 @@ pub(super) struct Partitions {
     records: u64,
     arrivals: BTreeMap<i64, u64>,
     closed: bool,
+    /// Nothing more is taken in: the output is about to be removed, or to get another queue.
+    pub(super) leaving: bool,
     /// Bytes that were granted to chunks which have not committed yet.
     pub(super) reserved: u64,
     /// The chunk that was last told that there is no room for it, unless one was taken since: bytes.
@@ -110,7 +113,7 @@ impl Partitions {
             ready: VecDeque::new(),
             behind: BTreeMap::new(),
             kept_back: HashSet::new(),
-            held: HashSet::new(),
+            held: HashMap::new(),
             unwritten: VecDeque::new(),
             writing: 0,
             paused_until: None,
@@ -119,6 +122,7 @@ impl Partitions {
             records: 0,
             arrivals: BTreeMap::new(),
             closed: false,
+            leaving: false,
             reserved: 0,
             turned_away: None,
         }
@@ -138,6 +142,53 @@ impl Partitions {
     }
     pub(super) fn close(&mut self) {
         self.closed = true;
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// From now on batches close by these limits; what is closed stays as it is.
+    pub(super) fn set_limits(&mut self, limits: BatchLimits, now: i64) {
+        self.limits = limits;
+        let names: Vec<_> = self.by_name.keys().cloned().collect();
+        for name in names {
+            if let Some(partition) = self.by_name.get_mut(&name) {
+                partition.size = partition.waiting.iter().map(|portion| size(&limits, portion)).sum();
+                let full = partition.size >= limits.max_bytes || partition.records >= limits.max_records;
+                partition.full_at = partition.full_at.filter(|_| full);
+            }
+            self.place(&name, now);
+        }
+    }
+
+    /// Whether a batch is being recorded at this moment.
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing > 0
+    }
+
+    /// Takes everything out: what waits, and every closed batch, whoever has it in hand.
+    pub(super) fn take_all(&mut self) -> Dropped {
+        let mut dropped = Dropped::default();
+        for plan in self.unwritten.drain(..) {
+            dropped.waiting.push((plan.row.partition, plan.portions));
+        }
+        for (name, partition) in &mut self.by_name {
+            if !partition.waiting.is_empty() {
+                dropped.waiting.push((name.clone(), partition.waiting.drain(..).collect()));
+            }
+        }
+        dropped.batches = self.held.drain().map(|(_, batch)| batch).collect();
+        dropped.batches.sort_by_key(|batch| batch.row.number);
+        self.by_name.clear();
+        self.due.clear();
+        self.heads.clear();
+        self.ready.clear();
+        self.behind.clear();
+        self.kept_back.clear();
+        self.arrivals.clear();
+        (self.bytes, self.records) = (0, 0);
+        dropped
     }
 
     /// A portion comes in. Whether whoever waits for batches should look again.
@@ -163,7 +214,7 @@ impl Partitions {
             self.count_in(portion);
         }
         self.next_number = self.next_number.max(batch.row.number.saturating_add(1));
-        self.held.insert(batch.row.id);
+        self.held.insert(batch.row.id, batch.clone());
         if !self.in_order {
             self.ready.push_back(batch);
             return;
@@ -182,18 +233,18 @@ impl Partitions {
 
     /// A batch that was handed out is to be handed out again.
     pub(super) fn give_back(&mut self, batch: Batch) {
-        if self.held.contains(&batch.row.id) {
+        if self.held.contains_key(&batch.row.id) {
             self.ready.push_front(batch);
         }
     }
 
     pub(super) fn holds(&self, id: BatchId) -> bool {
-        self.held.contains(&id)
+        self.held.contains_key(&id)
     }
 
     /// A batch is settled. Whether it was held until now.
     pub(super) fn settled(&mut self, batch: &Batch, now: i64) -> bool {
-        let held = self.held.remove(&batch.row.id);
+        let held = self.held.remove(&batch.row.id).is_some();
         if held {
             self.count_out(&batch.portions);
             self.ended(batch, now);
@@ -310,9 +361,10 @@ impl Partitions {
     /// A plan's batch is recorded: it can be handed out.
     pub(super) fn written(&mut self, plan: Plan, now: i64) {
         self.writing -= 1;
-        self.held.insert(plan.row.id);
         let partition = plan.row.partition.clone();
-        self.ready.push_back(Batch { row: plan.row, portions: plan.portions.into(), restored: false });
+        let batch = Batch { row: plan.row, portions: plan.portions.into(), restored: false };
+        self.held.insert(batch.row.id, batch.clone());
+        self.ready.push_back(batch);
         self.idle(&partition, now);
     }
 

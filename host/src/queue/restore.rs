@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::overflow::CURSORS_AT_ONCE;
+use super::parked::Parked;
 use super::{Batch, Ledger, Queue, QueueOptions};
 use crate::journal::Recovery;
 use crate::record::{ChunkId, Portion, Position};
@@ -20,13 +21,6 @@ struct Cursor {
 }
 
 type Cursors = HashMap<(Arc<str>, Arc<str>), Cursor>;
-
-/// What is held for an output that is not configured.
-#[derive(Default)]
-struct Orphaned {
-    records: u64,
-    bytes: u64,
-}
 
 pub(super) fn restore(
     ledger: &Ledger,
@@ -58,7 +52,10 @@ pub(super) fn restore(
         .collect();
     let by_output: HashMap<_, _> = queues.iter().map(|queue| (queue.output().clone(), queue)).collect();
 
-    let mut orphaned: BTreeMap<Arc<str>, Orphaned> = BTreeMap::new();
+    let mut parked: HashMap<Arc<str>, Parked> = HashMap::new();
+    for (output, next_number) in next_numbers.iter().filter(|(output, _)| !by_output.contains_key(*output)) {
+        parked.entry(output.clone()).or_default().next_number = *next_number;
+    }
     let mut free = Vec::new();
     let mut in_journal = Vec::new();
     let now = shared.now();
@@ -72,7 +69,6 @@ pub(super) fn restore(
                 cursor.needed = true;
                 *id <= cursor.upto
             });
-            let (records, bytes) = (u64::from(portion.records()), portion.disk_bytes());
             let batch = batches.get_mut(&of).and_then(|of| of.range_mut(..=*id).next_back().map(|(_, batch)| batch));
             if let Some((_, portions)) = batch.filter(|(row, _)| *id <= row.last) {
                 portions.push(portion);
@@ -80,13 +76,10 @@ pub(super) fn restore(
                 continue;
             } else if let Some(queue) = queue {
                 queue.inner.lock().add(&route.partition, portion, now);
+            } else {
+                parked.entry(route.output.clone()).or_default().waiting.push((route.partition.clone(), portion));
             }
             needed += 1;
-            if queue.is_none() {
-                let held = orphaned.entry(route.output.clone()).or_default();
-                held.records += records;
-                held.bytes += bytes;
-            }
         }
         if needed == 0 {
             // What settled it also kept its positions, unless a later chunk has them; since then they may have been forgotten.
@@ -97,20 +90,24 @@ pub(super) fn restore(
             in_journal.extend(meta.positions.iter().map(|position| (position.clone(), *id)));
         }
     }
-    for (output, held) in orphaned {
-        tracing::warn!(
-            output = %output,
-            records = held.records,
-            bytes = held.bytes,
-            "records are kept for an output that is not configured; configure an output of this name to deliver them"
-        );
-    }
     for of in batches.keys() {
         if let Some(cursor) = cursors.get_mut(of) {
             cursor.needed = true;
         }
     }
-    restore_batches(batches, &by_output, ledger)?;
+    restore_batches(batches, &by_output, &mut parked, ledger)?;
+    for (output, held) in &parked {
+        let held = held.kept(output);
+        if held.records > 0 {
+            tracing::warn!(
+                output = %output,
+                records = held.records,
+                bytes = held.bytes,
+                "records are kept for an output that is not configured: configure an output of this name to deliver them, or drop them with `--discard {output}`"
+            );
+        }
+    }
+    ledger.park_all(parked);
     if recovery.quarantined.is_empty() {
         forget_cursors(cursors, ledger);
     }
@@ -123,11 +120,15 @@ pub(super) fn restore(
 }
 
 /// Batches are there again in the order of their closing, with what is left of them.
-fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledger: &Ledger) -> Result<(), StateError> {
+fn restore_batches(
+    batches: Batches,
+    by_output: &HashMap<Arc<str>, &Queue>,
+    parked: &mut HashMap<Arc<str>, Parked>,
+    ledger: &Ledger,
+) -> Result<(), StateError> {
     let mut all: Vec<_> = batches.into_values().flat_map(BTreeMap::into_values).collect();
     all.sort_by_key(|(row, _)| row.number);
     for (mut row, portions) in all {
-        let Some(queue) = by_output.get(&row.output) else { continue };
         let records = portions.iter().map(|portion| u64::from(portion.records())).sum();
         if portions.is_empty() {
             tracing::error!(
@@ -146,7 +147,11 @@ fn restore_batches(batches: Batches, by_output: &HashMap<Arc<str>, &Queue>, ledg
             row.bytes = portions.iter().map(Portion::body_bytes).sum();
         }
         let now = ledger.shared.now();
-        queue.inner.lock().restore(Batch { row, portions: portions.into(), restored: true }, now);
+        let batch = Batch { row, portions: portions.into(), restored: true };
+        match by_output.get(&batch.row.output) {
+            Some(queue) => queue.inner.lock().restore(batch, now),
+            None => parked.entry(batch.row.output.clone()).or_default().batches.push(batch),
+        }
     }
     Ok(())
 }

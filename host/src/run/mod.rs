@@ -1,42 +1,51 @@
 //! A whole Wharf at work: every room wired to the next, from start to stop.
 //!
 //! Start: lock the data directory, open the state and the journal, load and check every plugin, restore the queues, then let workers
-//! deliver and sources take in. Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
+//! deliver and sources take in. What lives as long as the process ([`fleet::Ground`]) is kept apart from what a configuration makes
+//! ([`fleet::Fleet`]), so that another configuration can take over while it runs ([`reload`]). Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
 //! delivered within `grace`; what is left stays on disk. A second signal ends the process at once; nothing is lost either way.
 
+mod difference;
+mod fleet;
 mod identity;
 mod lock;
 mod outputs;
+mod reload;
 mod replay;
 mod signals;
 mod status;
+mod watch;
 mod zeros;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admin::AdminServer;
-use crate::config::{Config, Faults};
+use crate::admin::{AdminServer, Reload};
+use crate::config::{Config, Faults, SourceConfig};
 use crate::dead_letter::DeadLetters;
-use crate::intake::{Intake, Routing};
+use crate::intake::Intake;
 use crate::journal::{Journal, Options, Recovery};
-use crate::output::{Output, OutputHandle};
+use crate::output::{Destinations, Output, OutputHandle, Quarantines};
 use crate::plugin::{HostOptions, PluginHost};
 use crate::queue::Ledger;
-use crate::source::{self, Running, SourceEnded};
+use crate::source::SourceEnded;
 use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
+use fleet::{Fed, Fleet, Ground};
 pub use identity::identity_warnings;
 pub use lock::{DataDirLock, LockError};
 pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
+use reload::{Door, Reloading, Request};
 use signals::Signals;
 use status::Board;
+use watch::Watched;
 
 /// How often the state's snapshot, which a rebuild starts from, is made anew.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
@@ -56,12 +65,22 @@ fn failed(cause: impl std::fmt::Display) -> RunError {
     RunError::Failed(cause.to_string())
 }
 
+/// What a run is asked for beside its configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The configuration's file, which a reload reads again; none: there is no reload.
+    pub file: Option<PathBuf>,
+    /// Outputs or tenants that are not configured and whose undelivered records are dropped at the start.
+    pub discard: Vec<String>,
+}
+
 /// Runs until a signal ends it, or every source is at its end and everything is delivered.
 ///
 /// # Errors
 /// See [`RunError`].
-pub async fn run(config: Config) -> Result<(), RunError> {
+pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
     let mut signals = Signals::listen().map_err(failed)?;
+    let mut hangups = Signals::hangups().map_err(failed)?;
     raise_open_files();
     crate::fair::set_shares(&config.tenants);
     let started = Instant::now();
@@ -69,77 +88,61 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
     let metrics = Metrics::new();
     zeros::begin(&config, &metrics);
+    metrics.configured_at(now_seconds());
     let board = Arc::new(Board::new(metrics.clone()));
     let background = TaskTracker::new();
     let stop_background = CancellationToken::new();
+    let (door, mut requests) = Door::new();
     if let Some(admin) = &config.admin {
         let server = AdminServer::bind(admin.listen).await.map_err(failed)?;
-        tracing::info!(listen = %server.address(), "admin server: /health, /ready, /metrics");
+        tracing::info!(listen = %server.address(), "admin server: /health, /ready, /metrics, /reload");
         let (board, stop) = (Arc::clone(&board), stop_background.clone());
+        let reload = admin.reload.then(|| Arc::new(door.clone()) as Arc<dyn Reload>);
         background.spawn(async move {
-            if let Err(cause) = server.run(board, stop).await {
+            if let Err(cause) = server.run(board, reload, stop).await {
                 tracing::error!(%cause, "the admin server ended");
             }
         });
     }
-
-    let host = plugin_host(&config)?;
-    let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
-    for file in shadowed_plugins(&config) {
-        tracing::warn!(
-            file,
-            "plugins.dir has a file with a built-in's name, which always means the built-in: to use it, write its path"
-        );
-    }
-    for source in unwanted_sources(&config) {
-        tracing::warn!(source = %source, "no output's `match` wants this source's tag, or not that of all whose records it takes in: they are counted as dropped (no_output)");
-    }
-    for warning in identity_warnings(&config, &checked) {
-        tracing::warn!("{warning}");
-    }
-    let rooms = open_rooms(&config, &metrics).await?;
-    let queues = outputs::queues(&config, &checked, &rooms.ledger, &rooms.recovery).map_err(failed)?;
-    let (queues, positions) = queues;
-    let ledger = rooms.ledger.clone();
-    rooms.journal.start(Box::new(move |group| ledger.committed(group)));
-    let running = outputs::start(&config, &checked, &queues, &rooms, &metrics).await.map_err(failed)?;
-    board.outputs(&config, &checked, running.iter().map(Output::handle).collect(), &rooms.journal);
-    let routing = Routing::of(&config, queues);
-    let intake = Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
-        .map_err(failed)?;
-
-    let stop_sources = CancellationToken::new();
-    let sources = start_sources(&config, &intake, &stop_sources)?;
+    let mut ran = begin(config, asked, metrics, board).await?;
+    let (ground, fleet, eye) = (&ran.ground, &mut ran.fleet, ran.eye);
     let replayed_at_start = CancellationToken::new();
     background.spawn(crate::dead_letter::replay::run(
-        rooms.dead_letters.clone(),
-        replay::ReplayInto(intake.clone()),
+        ground.rooms.dead_letters.clone(),
+        replay::ReplayInto(ground.intake.clone()),
         stop_background.clone(),
         replayed_at_start.clone().drop_guard(),
     ));
-    background.spawn(snapshots(rooms.state.clone(), stop_background.clone()));
-    board.running();
+    background.spawn(snapshots(ground.rooms.state.clone(), stop_background.clone()));
+    background.spawn(watch::run(ground.watched.clone(), eye, door.clone(), stop_background.clone()));
+    let hung_up = door.clone();
+    let stop = stop_background.clone();
+    background.spawn(async move {
+        while stop.run_until_cancelled(hangups.recv()).await.flatten().is_some() {
+            stop.run_until_cancelled(hung_up.wait_for(reload::HANGUP)).await;
+        }
+    });
+    drop(door);
+    ground.board.running();
     tracing::info!(
-        data_dir = %config.data_dir.display(), sources = sources.len(), outputs = running.len(),
+        data_dir = %fleet.config.data_dir.display(), sources = fleet.sources.len(), outputs = fleet.outputs.len(),
         in_ms = started.elapsed().as_millis(), "Wharf {} is running", env!("CARGO_PKG_VERSION")
     );
 
-    let handles: Vec<OutputHandle> = running.iter().map(Output::handle).collect();
-    let reason = tokio::select! {
-        signal = signals.next() => Stop::Signal(signal),
-        () = all_ended(sources.as_slice(), &replayed_at_start) => Stop::SourcesEnded,
-    };
-    board.stopping();
+    let reason = work(ground, fleet, &mut signals, &mut requests, &replayed_at_start).await;
+    drop(requests);
+    ground.board.stopping();
+    let handles = fleet.handles();
+    let grace = fleet.config.grace;
     let give_up = CancellationToken::new();
     let stop = stop_everything(Stopping {
         give_up: give_up.clone(),
-        stop_sources,
-        sources,
-        outputs: running,
-        rooms: &rooms,
-        intake,
+        sources: std::mem::take(&mut fleet.sources),
+        outputs: std::mem::take(&mut fleet.outputs).into_iter().map(|placed| placed.output).collect(),
+        rooms: &ground.rooms,
+        intake: ground.intake.clone(),
     });
-    let stopped = within_grace(reason, config.grace, &give_up, async || signals.next().await, stop).await;
+    let stopped = within_grace(reason, grace, &give_up, async || signals.next().await, stop).await;
     match &stopped {
         Some(stopped) => {
             let is_settled = handles.iter().all(OutputHandle::is_empty);
@@ -157,12 +160,125 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     }
 }
 
+/// What runs: what stays as long as the process, and what the configuration has made.
+struct Ran {
+    ground: Ground,
+    fleet: Fleet,
+    eye: watch::Eye,
+}
+
+/// Opens what holds the data, loads and checks every plugin, and lets outputs and sources begin.
+async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>) -> Result<Ran, RunError> {
+    let watched = Watched::default();
+    if let Some(file) = &asked.file {
+        watched.set(file, &[&config]);
+    }
+    // Before the components are read: what changes while they are compiled is seen.
+    let eye = watched.eye();
+    let most_workers = most_workers(&config);
+    let host = plugin_host(&config, most_workers)?;
+    let checked = check_outputs(&config, &host).await.map_err(RunError::Config)?;
+    for file in shadowed_plugins(&config) {
+        tracing::warn!(
+            file,
+            "plugins.dir has a file with a built-in's name, which always means the built-in: to use the file, write its path"
+        );
+    }
+    for source in unwanted_sources(&config) {
+        tracing::warn!(source = %source, "no output's `match` wants this source's tag, or not that of all whose records it takes in: they are counted as dropped (no_output)");
+    }
+    for warning in identity_warnings(&config, &checked) {
+        tracing::warn!("{warning}");
+    }
+    let rooms = open_rooms(&config, &metrics).await?;
+    let (queues, positions) = outputs::queues(&config, &checked, &rooms.ledger, &rooms.recovery).map_err(failed)?;
+    let ledger = rooms.ledger.clone();
+    rooms.journal.start(Box::new(move |group| ledger.committed(group)));
+    refuse_discard_of_configured(&config, &asked.discard)?;
+    let mut destinations = Destinations::default();
+    let outputs = outputs::start(&config, checked.clone(), &queues, &mut destinations, &rooms, &metrics).await;
+    let outputs = outputs.map_err(failed)?;
+    let routing = Fleet::routing(&config, queues);
+    let intake = Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
+        .map_err(failed)?;
+    let start = |source: &SourceConfig| Fed::start(source, &intake).map_err(failed);
+    let sources = config.sources.iter().map(start).collect::<Result<Vec<_>, RunError>>()?;
+    let ground = Ground {
+        file: asked.file,
+        host,
+        most_workers,
+        rooms,
+        metrics,
+        board,
+        intake,
+        destinations: Mutex::new(destinations),
+        watched,
+    };
+    for dropped in reload::discard_kept(&ground, &asked.discard).await {
+        tracing::warn!(output = %dropped.output, records = dropped.records, bytes = dropped.bytes, "undelivered records were dropped, as asked for");
+    }
+    let fleet = Fleet { config, outputs, sources };
+    ground.board.outputs(&fleet.config, &checked, fleet.handles(), &ground.rooms);
+    Ok(Ran { ground, fleet, eye })
+}
+
+/// Nothing of an output is dropped that delivers it.
+fn refuse_discard_of_configured(config: &Config, discard: &[String]) -> Result<(), RunError> {
+    match config.outputs.iter().find(|output| fleet::is_discarded(discard, &output.name)) {
+        None => Ok(()),
+        Some(output) => Err(failed(format!(
+            "--discard: output {} is configured, and its records are delivered; remove it from the configuration first",
+            output.name
+        ))),
+    }
+}
+
+/// Until something ends it: reloads as they are asked for.
+async fn work(
+    ground: &Ground,
+    fleet: &mut Fleet,
+    signals: &mut Signals,
+    requests: &mut mpsc::Receiver<Request>,
+    replayed_at_start: &CancellationToken,
+) -> Stop {
+    loop {
+        let request = tokio::select! {
+            signal = signals.next() => return Stop::Signal(signal),
+            // One that could not be started again after a reload is none that ended; and where a reload left none, another may bring some.
+            () = all_ended(&fleet.sources, replayed_at_start),
+                if !fleet.sources.is_empty() && fleet.sources.len() >= fleet.config.sources.len() => return Stop::SourcesEnded,
+            Some(request) = requests.recv() => request,
+        };
+        let reloading = Reloading::begin(ground, request.trigger);
+        let prepared = tokio::select! {
+            // Nothing has changed yet, so nothing has to be undone.
+            signal = signals.next() => return Stop::Signal(signal),
+            prepared = reload::prepare(ground, fleet, request.asked.discard.clone()) => prepared,
+        };
+        let reloaded = reloading.finish(ground, fleet, prepared).await;
+        request.answer(reloaded);
+    }
+}
+
+/// Seconds since 1970 UTC.
+fn now_seconds() -> f64 {
+    crate::record::now_ns() as f64 / 1e9
+}
+
+/// Workers that there may be without a restart: twice those of the start, and never few.
+fn most_workers(config: &Config) -> u32 {
+    let workers: u32 = config.outputs.iter().map(|output| output.workers).sum();
+    workers.saturating_mul(2).max(64)
+}
+
 /// What holds the data.
 struct Rooms {
     state: State,
     journal: Journal,
     ledger: Ledger,
     dead_letters: DeadLetters,
+    /// Which components are held back, in whichever output they run.
+    quarantines: Quarantines,
     recovery: Recovery,
 }
 
@@ -184,7 +300,7 @@ async fn open_rooms(config: &Config, metrics: &Metrics) -> Result<Rooms, RunErro
     let (state, opened, journal, recovery, dead_letters) = opened.await.map_err(failed)??;
     report(&opened, &recovery);
     let ledger = Ledger::new(journal.clone(), state.clone(), metrics.clone());
-    Ok(Rooms { state, journal, ledger, dead_letters, recovery })
+    Ok(Rooms { state, journal, ledger, dead_letters, quarantines: Quarantines::default(), recovery })
 }
 
 /// Says what opening found, loudly where it was not well.
@@ -209,10 +325,9 @@ fn report(opened: &Opened, recovery: &Recovery) {
     }
 }
 
-fn plugin_host(config: &Config) -> Result<PluginHost, RunError> {
+fn plugin_host(config: &Config, workers: u32) -> Result<PluginHost, RunError> {
     let cache_dir = config.data_dir.join("plugins").join("cache");
     make_folder(&cache_dir)?;
-    let workers = config.outputs.iter().map(|o| o.workers).sum();
     PluginHost::new(HostOptions::of(config, Some(cache_dir), workers)).map_err(failed)
 }
 
@@ -229,18 +344,11 @@ fn make_folder(path: &Path) -> Result<(), RunError> {
     })
 }
 
-fn start_sources(config: &Config, intake: &Intake, stop: &CancellationToken) -> Result<Vec<Running>, RunError> {
-    let start = |source: &crate::config::SourceConfig| {
-        source::spawn(source.clone(), intake.for_source(&source.name), stop.clone()).map_err(failed)
-    };
-    config.sources.iter().map(start).collect()
-}
-
 /// Done when every source is at its end and the replays that were there at the start are taken in; never where a source goes on for ever.
 /// One that failed counts too: it cannot take in any more.
-async fn all_ended(sources: &[Running], replayed_at_start: &CancellationToken) {
+async fn all_ended(sources: &[Fed], replayed_at_start: &CancellationToken) {
     for source in sources {
-        source.wait_ended().await;
+        source.running.wait_ended().await;
     }
     replayed_at_start.cancelled().await;
 }
@@ -306,8 +414,7 @@ async fn within_grace<T>(
 struct Stopping<'a> {
     /// Cancelled when the grace is over.
     give_up: CancellationToken,
-    stop_sources: CancellationToken,
-    sources: Vec<Running>,
+    sources: Vec<Fed>,
     outputs: Vec<Output>,
     rooms: &'a Rooms,
     intake: Intake,
@@ -323,11 +430,13 @@ struct Stopped {
 /// Sources, then outputs, then the journal.
 async fn stop_everything(stopping: Stopping<'_>) -> Stopped {
     let mut failed_sources = vec![];
-    stopping.stop_sources.cancel();
+    for source in &stopping.sources {
+        source.stop();
+    }
     let ended = async {
         for source in stopping.sources {
             let name = source.name().to_string();
-            match source.ended().await {
+            match source.running.wait_ended().await {
                 SourceEnded::Failed(reason) => {
                     tracing::error!(source = name, reason, "a source failed");
                     failed_sources.push(format!("source {name}: {reason}"));

@@ -12,14 +12,15 @@ use crate::config::{
     check_plugin_config, fault_at_pin, fault_at_plugin, nearest, where_credentials_are_defined,
 };
 use crate::journal::Recovery;
-use crate::output::{Destinations, Output, OutputSetup, Quarantines};
+use crate::output::{Destinations, Output, OutputSetup};
 use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
-use crate::state::StateError;
+use crate::state::{State, StateError};
 use crate::telemetry::Metrics;
 
 use super::Rooms;
+use super::fleet::Placed;
 
 /// When neither the operator nor the plugin says when a batch closes.
 const DEFAULT_MAX_BYTES: u64 = 100_000_000;
@@ -139,7 +140,7 @@ async fn check_output(
     }
 }
 
-fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) -> WorkerContext {
+pub(super) fn context(output: &OutputConfig, config: &Arc<str>, services: Arc<Services>) -> WorkerContext {
     WorkerContext { output: output.name.clone(), worker: 0, hostname: hostname(), config: config.clone(), services }
 }
 
@@ -315,7 +316,7 @@ pub fn shadowed_plugins(config: &Config) -> Vec<String> {
     files.filter(|file| config.plugins.dirs.iter().any(|dir| dir.join(file).is_file())).collect()
 }
 
-fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
+pub(super) fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
     let batch = &output.batch;
     QueueOptions {
         output: output.name.clone(),
@@ -332,33 +333,58 @@ fn queue_options(output: &OutputConfig, plan: &Plan) -> QueueOptions {
     }
 }
 
+/// What an output's component may call, and what it is granted.
+pub(super) async fn services(
+    output: &OutputConfig,
+    config: &Config,
+    checked: &CheckedOutput,
+    state: &State,
+    metrics: &Metrics,
+) -> Result<Arc<Services>, String> {
+    let services = Services::new(output, config, state.clone(), metrics.clone()).await?;
+    services.grant(grants(output, &checked.plan));
+    Ok(services)
+}
+
+/// An output's workers-to-be.
+pub(super) fn setup(
+    output: &OutputConfig,
+    checked: &CheckedOutput,
+    services: Arc<Services>,
+    queue: &Queue,
+    destinations: &mut Destinations,
+    rooms: &Rooms,
+    metrics: &Metrics,
+) -> OutputSetup {
+    OutputSetup {
+        plugin: checked.plugin.clone(),
+        context: context(output, &checked.config, services),
+        workers: output.workers,
+        queue: queue.clone(),
+        retry: output.retry.clone(),
+        quarantines: rooms.quarantines.clone(),
+        on_quarantine: output.on_quarantine,
+        destination: destinations.get(output.tenant.as_deref(), &destination_name(output, &checked.plan)),
+        journal: rooms.journal.clone(),
+        dead_letters: rooms.dead_letters.clone(),
+        metrics: metrics.clone(),
+    }
+}
+
 /// Starts every output's workers.
 pub(super) async fn start(
     config: &Config,
-    checked: &[CheckedOutput],
+    checked: Vec<CheckedOutput>,
     queues: &[Queue],
+    destinations: &mut Destinations,
     rooms: &Rooms,
     metrics: &Metrics,
-) -> Result<Vec<Output>, String> {
-    let mut destinations = Destinations::default();
-    let quarantines = Quarantines::default();
+) -> Result<Vec<Placed>, String> {
     let mut outputs = vec![];
     for ((output, checked), queue) in config.outputs.iter().zip(checked).zip(queues) {
-        let services = Services::new(output, config, rooms.state.clone(), metrics.clone()).await?;
-        services.grant(grants(output, &checked.plan));
-        outputs.push(Output::start(OutputSetup {
-            plugin: checked.plugin.clone(),
-            context: context(output, &checked.config, services),
-            workers: output.workers,
-            queue: queue.clone(),
-            retry: output.retry.clone(),
-            quarantines: quarantines.clone(),
-            on_quarantine: output.on_quarantine,
-            destination: destinations.get(output.tenant.as_deref(), &destination_name(output, &checked.plan)),
-            journal: rooms.journal.clone(),
-            dead_letters: rooms.dead_letters.clone(),
-            metrics: metrics.clone(),
-        }));
+        let services = services(output, config, &checked, &rooms.state, metrics).await?;
+        let at_work = Output::start(setup(output, &checked, services, queue, destinations, rooms, metrics));
+        outputs.push(Placed { settings: output.clone(), checked, queue: queue.clone(), output: at_work });
     }
     Ok(outputs)
 }

@@ -1,4 +1,4 @@
-//! Signals that end Wharf.
+//! Signals: those that end Wharf, and the one that makes it read its configuration again.
 
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ impl Signals {
     /// From now on neither ends the process by itself.
     pub(super) fn listen() -> std::io::Result<Self> {
         Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())?, last: None })
+    }
+
+    /// From now on SIGHUP does not end the process; each one gives an item.
+    pub(super) fn hangups() -> std::io::Result<Signal> {
+        signal(SignalKind::hangup())
     }
 
     /// The next request's name.

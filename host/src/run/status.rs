@@ -5,17 +5,19 @@ use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::admin::{
-    Health, JournalHealth, LastFailure, OutputHealth, Phase, RetriesHealth, Status, TenantHealth, WorkerHealth,
+    Health, JournalHealth, KeptHealth, LastFailure, LastReload, OutputHealth, Phase, Reloaded, RetriesHealth, Status,
+    TenantHealth, WorkerHealth,
 };
 use crate::config::units::format_size;
 use crate::config::{Config, OutputConfig, SourceConfig, tenant_in};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
+use crate::queue::{Kept, Ledger};
 use crate::record::now_ns;
 use crate::telemetry::{JournalFigures, Metrics};
 
-use super::CheckedOutput;
+use super::{CheckedOutput, Rooms};
 
 /// The running rooms, as far as they are there yet.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) struct Board {
 struct Inner {
     phase: Phase,
     journal: Option<Journal>,
+    ledger: Option<Ledger>,
+    last_reload: Option<(Instant, LastReload)>,
     outputs: Vec<Watched>,
     /// Tenants, and what all outputs of each may hold.
     tenants: Vec<(String, Option<u64>)>,
@@ -46,7 +50,14 @@ struct Watched {
 
 impl Board {
     pub(super) fn new(metrics: Metrics) -> Self {
-        let inner = Inner { phase: Phase::Starting, journal: None, outputs: vec![], tenants: vec![] };
+        let inner = Inner {
+            phase: Phase::Starting,
+            journal: None,
+            ledger: None,
+            last_reload: None,
+            outputs: vec![],
+            tenants: vec![],
+        };
         Self { metrics, started: Instant::now(), inner: Mutex::new(inner) }
     }
 
@@ -59,7 +70,7 @@ impl Board {
         config: &Config,
         checked: &[CheckedOutput],
         handles: Vec<OutputHandle>,
-        journal: &Journal,
+        rooms: &Rooms,
     ) {
         let watched = |((output, checked), handle): ((&OutputConfig, &CheckedOutput), OutputHandle)| Watched {
             plugin: format!("{} {} ({})", output.plugin, checked.plugin.descriptor().version, checked.plugin.digest()),
@@ -70,7 +81,8 @@ impl Board {
         inner.outputs = config.outputs.iter().zip(checked).zip(handles).map(watched).collect();
         inner.tenants =
             config.tenants.iter().map(|tenant| (tenant.name.to_string(), tenant.limits.journal_bytes)).collect();
-        inner.journal = Some(journal.clone());
+        inner.journal = Some(rooms.journal.clone());
+        inner.ledger = Some(rooms.ledger.clone());
     }
 
     pub(super) fn running(&self) {
@@ -83,6 +95,32 @@ impl Board {
 
     fn phase(&self) -> Phase {
         self.lock().phase
+    }
+
+    /// How a reload ended.
+    pub(super) fn reloaded(&self, reloaded: &Reloaded) {
+        let last = LastReload {
+            result: reloaded.result.as_str(),
+            trigger: reloaded.trigger.clone(),
+            seconds_ago: 0.0,
+            faults: reloaded.faults.clone(),
+            needs_restart: reloaded.needs_restart.clone(),
+        };
+        self.lock().last_reload = Some((Instant::now(), last));
+    }
+
+    fn last_reload(&self) -> Option<LastReload> {
+        let (when, last) = self.lock().last_reload.clone()?;
+        Some(LastReload { seconds_ago: when.elapsed().as_secs_f64(), ..last })
+    }
+
+    /// What is kept for outputs that are not configured.
+    fn kept_now(&self) -> Vec<KeptHealth> {
+        let ledger = self.lock().ledger.clone();
+        let kept = ledger.map(|ledger| ledger.kept()).unwrap_or_default();
+        let shown =
+            |kept: Kept| KeptHealth { output: kept.output.to_string(), records: kept.records, bytes: kept.bytes };
+        kept.into_iter().map(shown).collect()
     }
 
     fn outputs_now(&self) -> Vec<(String, OutputStatus)> {
@@ -186,6 +224,21 @@ impl Status for Board {
             }
             problems.extend(turned_away(output));
         }
+        let kept = self.kept_now();
+        problems.extend(kept.iter().map(|kept| {
+            format!(
+                "{} records ({} bytes) are kept for output {}, which is not configured: configure it to deliver them, or drop them with --discard {}",
+                kept.records, kept.bytes, kept.output, kept.output
+            )
+        }));
+        let last_reload = self.last_reload();
+        if let Some(last) = last_reload.as_ref().filter(|last| !last.faults.is_empty()) {
+            problems.push(format!(
+                "the last reload was {}, the configuration before it is at work: {}",
+                last.result,
+                last.faults.join("; ")
+            ));
+        }
         // Each takes the lock, and a guard in the expression below would be held to its end.
         let (phase, tenants) = (self.phase(), self.tenants_now(&outputs));
         Health {
@@ -195,6 +248,8 @@ impl Status for Board {
             journal,
             tenants,
             outputs: outputs.into_iter().map(|(plugin, output)| shown(plugin, output)).collect(),
+            kept,
+            last_reload,
         }
     }
 

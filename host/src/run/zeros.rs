@@ -4,6 +4,7 @@ use crate::config::{Config, OutputConfig};
 use crate::dead_letter::REPLAY_SOURCE;
 use crate::intake::{Limit, NO_OUTPUT};
 use crate::output::counter_words;
+use crate::queue::DISCARDED;
 use crate::source::{discard_reasons, refusal_reasons, unparsed_reasons};
 use crate::telemetry::{Metrics, OutputWords};
 
@@ -31,6 +32,7 @@ pub(super) fn begin(config: &Config, metrics: &Metrics) {
 fn words(output: &OutputConfig) -> OutputWords {
     let mut words = counter_words();
     words.dropped.extend(output.queue.when_full.drop_reason());
+    words.dropped.push(DISCARDED);
     words
 }
 
@@ -84,7 +86,7 @@ mod tests {
                 "reason",
                 "rejected retry_expired trap cpu_limit out_of_memory host_limit invalid_report",
             ),
-            ("dropped_records", "reason", "queue_full_drop_oldest damaged"),
+            ("dropped_records", "reason", "queue_full_drop_oldest damaged discarded"),
             (
                 "retries",
                 "kind",

@@ -144,6 +144,10 @@ impl Running {
         let ended = end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
         ended.unwrap_or_else(|| SourceEnded::Failed("a fault in Wharf ended its task".to_owned()))
     }
+    /// How it ended, if it has.
+    pub fn ended_now(&self) -> Option<SourceEnded> {
+        self.end.borrow().clone()
+    }
     /// Waits for its end, and gives up the source.
     pub async fn ended(self) -> SourceEnded {
         self.wait_ended().await

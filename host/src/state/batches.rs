@@ -48,6 +48,20 @@ impl Inner {
         })
     }
 
+    pub(super) fn positions(&self, source: &str) -> Result<Vec<(Position, ChunkId)>, StateError> {
+        self.read(|handle| {
+            let mut positions = vec![];
+            for row in handle.scan(Table::Positions, &rows::key(source, b"")?, &[])? {
+                let (key, value) = row?;
+                let (source, rest) = rows::split(Table::Positions, &key)?;
+                let (chunk, value) = rows::positioned(&key, &value)?;
+                let key = rows::text(Table::Positions, &key, rest)?;
+                positions.push((Position { source: source.into(), key, value }, chunk));
+            }
+            Ok(positions)
+        })
+    }
+
     pub(super) fn close_batch(
         &self,
         batch: &BatchRow,

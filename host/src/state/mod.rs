@@ -242,6 +242,13 @@ impl State {
     pub fn load(&self) -> Result<Loaded, StateError> {
         self.inner.load()
     }
+    /// The positions of a source, each with the chunk that it came with.
+    ///
+    /// # Errors
+    /// Where rows cannot be read.
+    pub fn positions(&self, source: &str) -> Result<Vec<(Position, ChunkId)>, StateError> {
+        self.inner.positions(source)
+    }
     /// Records a closed batch, moves its partition's cursor to its last chunk, and keeps `positions`.
     ///
     /// # Errors

@@ -203,6 +203,17 @@ struct ByOutputResult {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByResult {
+    result: String,
+}
+
+/// How reloads end.
+pub const RELOADS: [&str; 4] = ["applied", "unchanged", "refused", "failed"];
+
+/// Every state of a worker, as [`crate::output::WorkerState`] has it.
+const WORKER_STATES: [&str; 6] = ["starting", "idle", "waiting_for_retry", "paused", "busy", "stopped"];
+
 type Count<L> = Family<L, Counter>;
 type Level<L> = Family<L, Gauge<i64, AtomicI64>>;
 type Real<L> = Family<L, Gauge<f64, AtomicU64>>;
@@ -242,6 +253,8 @@ struct Inner {
     worker_restarts: Count<ByOutputReason>,
     guest_cpu: Family<ByWorker, Counter<f64, AtomicU64>>,
     worker_state: Level<ByWorkerState>,
+    reloads: Count<ByResult>,
+    configured_at: Gauge<f64, AtomicU64>,
     queue_bytes: Level<ByOutput>,
     queue_records: Level<ByOutput>,
     oldest_age: Real<ByOutput>,
@@ -337,6 +350,12 @@ impl Metrics {
             inner.guest_cpu.clone(),
         );
         r.register("worker_state", "1 for the state that a worker is in", inner.worker_state.clone());
+        r.register("reloads", "Reloads of the configuration, by how they ended", inner.reloads.clone());
+        r.register(
+            "configured_timestamp_seconds",
+            "When the configuration that is at work was read, at start or by a reload",
+            inner.configured_at.clone(),
+        );
         r.register("queue_bytes", "Bytes of chunks that are not settled", inner.queue_bytes.clone());
         r.register("queue_records", "Records that are not settled", inner.queue_records.clone());
         r.register(
@@ -610,6 +629,39 @@ impl Metrics {
     pub fn worker_state(&self, output: &str, worker: u32, state: &str, on: bool) {
         let by = ByWorkerState { output: output.into(), worker: worker.to_string(), state: state.into() };
         self.inner.worker_state.get_or_create(&by).set(i64::from(on));
+    }
+    /// A worker is no more: its states go, what it counted stays.
+    pub fn worker_is_gone(&self, output: &str, worker: u32) {
+        for state in WORKER_STATES {
+            let by = ByWorkerState { output: output.into(), worker: worker.to_string(), state: state.into() };
+            self.inner.worker_state.remove(&by);
+        }
+    }
+    /// An output is no more: what it has goes, what it counted stays.
+    pub fn output_is_gone(&self, output: &str, workers: u32) {
+        let by = ByOutput { output: output.into() };
+        self.inner.queue_bytes.remove(&by);
+        self.inner.queue_records.remove(&by);
+        self.inner.oldest_age.remove(&by);
+        for worker in 0..workers {
+            self.worker_is_gone(output, worker);
+        }
+        let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = running.remove(output) {
+            self.inner.plugin.remove(&before);
+        }
+    }
+    /// A reload came to its end, with one of [`RELOADS`].
+    pub fn reloaded(&self, result: &str) {
+        let by = ByResult { result: result.into() };
+        self.inner.reloads.get_or_create(&by).inc();
+    }
+    /// The configuration that is in the file is the one at work, at this time (seconds since 1970 UTC).
+    pub fn configured_at(&self, seconds: f64) {
+        for result in RELOADS {
+            self.inner.reloads.get_or_create(&ByResult { result: result.into() }).inc_by(0);
+        }
+        self.inner.configured_at.set(seconds);
     }
     /// What an output's queue holds now.
     pub fn queue(&self, output: &str, bytes: u64, records: u64, oldest_age_seconds: f64) {

@@ -129,6 +129,19 @@ impl Place {
     pub fn admin(&self, path: &str) -> anyhow::Result<http::Answer> {
         http::get(SocketAddr::from((Ipv4Addr::LOCALHOST, self.admin)), path)
     }
+    /// The admin server.
+    #[must_use]
+    pub fn admin_address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.admin))
+    }
+    /// `POST /reload`: the status and what is answered.
+    ///
+    /// # Errors
+    /// Where there is no answer in JSON.
+    pub fn reload(&self, body: &str) -> anyhow::Result<(u16, serde_json::Value)> {
+        let answer = http::post(self.admin_address(), "/reload", "application/json", body.as_bytes())?;
+        Ok((answer.status, serde_json::from_slice(&answer.body).context("the answer is no JSON")?))
+    }
     /// Starts Wharf here and waits until it is ready.
     ///
     /// # Errors

@@ -98,9 +98,16 @@ impl Wharf {
     }
     /// Sends SIGTERM and returns at once.
     pub fn sigterm(&self) {
+        self.signal("-TERM");
+    }
+    /// Sends SIGHUP and returns at once.
+    pub fn sighup(&self) {
+        self.signal("-HUP");
+    }
+    fn signal(&self, signal: &str) {
         // Until it was waited for, the process id is still this child's.
-        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill -TERM failed");
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} failed");
     }
     /// Waits for the end.
     ///

@@ -3,6 +3,7 @@
 mod endings;
 mod order;
 mod poison;
+mod replacing;
 mod retries;
 mod schedule;
 mod stopping;
@@ -221,10 +222,31 @@ impl Wharf {
         config: &str,
         retry: RetryConfig,
     ) -> OutputHandle {
+        let started = Output::start(self.setup(workers, output, destination, config, retry).await);
+        let handle = started.handle();
+        self.running.push(started);
+        handle
+    }
+
+    /// Lets others take over from the first output's workers.
+    async fn replace(&mut self, workers: u32, destination: &str, retry: RetryConfig) -> OutputHandle {
+        let setup = self.setup(workers, "archive", destination, "{}", retry).await;
+        self.running[0].replace(setup);
+        self.running[0].handle()
+    }
+
+    async fn setup(
+        &mut self,
+        workers: u32,
+        output: &str,
+        destination: &str,
+        config: &str,
+        retry: RetryConfig,
+    ) -> OutputSetup {
         let credentials = aws_credential_types::Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
         let connection = Connection::with_credentials(AwsConfig::default(), credentials);
         let services = Services::over(output.into(), connection, self.state.clone(), self.metrics.clone());
-        let started = Output::start(OutputSetup {
+        OutputSetup {
             plugin: plugin().await,
             context: WorkerContext {
                 output: output.into(),
@@ -242,10 +264,7 @@ impl Wharf {
             journal: self.journal.clone(),
             dead_letters: self.dead_letters.clone(),
             metrics: self.metrics.clone(),
-        });
-        let handle = started.handle();
-        self.running.push(started);
-        handle
+        }
     }
 
     async fn start(&mut self, retry: RetryConfig) -> OutputHandle {

@@ -25,8 +25,13 @@ impl Bench {
         let wharf = place.archive().await;
         let destination = Destinations::default().get(None, "there");
         let health = Arc::new(Quarantines::default().join("digest", "archive".into()));
-        let schedule =
-            Schedule::new(wharf.queue("archive").clone(), destination.clone(), health.clone(), OnQuarantine::Hold);
+        let schedule = Schedule::new(
+            wharf.queue("archive").clone(),
+            destination.clone(),
+            health.clone(),
+            OnQuarantine::Hold,
+            Arc::default(),
+        );
         Self { schedule, destination, health, now: Instant::now(), _rooms: (place, wharf) }
     }
 

@@ -1,5 +1,6 @@
 //! The queue's rules, by hand-worked cases over a real state and a journal that only notes what it gets back.
 
+mod change;
 mod closing;
 mod full;
 mod in_order;
