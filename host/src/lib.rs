@@ -21,3 +21,4 @@ pub mod source;
 pub mod state;
 pub mod telemetry;
 pub mod tls;
+pub mod trust;
