@@ -16,6 +16,7 @@ pub mod output;
 pub mod plugin;
 pub mod queue;
 pub mod record;
+pub mod registry;
 pub mod run;
 pub mod source;
 pub mod state;

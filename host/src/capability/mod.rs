@@ -27,6 +27,7 @@ mod storage;
 mod watch;
 
 pub(crate) use aws::check_environment;
+pub(crate) use causes::chain;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};

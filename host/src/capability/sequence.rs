@@ -1,7 +1,9 @@
 //! `sequence`: counters that never repeat and never go back (`$INDEX`).
 //!
-//! An output has a namespace of its own, so there is nothing to grant; a name has at most 512 bytes. The guest sees a number only
+//! An output has a namespace of its own; which counters it may have in there, [`grant`] says. A name has at most 512 bytes. The guest sees a number only
 //! once the state has it on the disk: only the state's `Flushed` yields one.
+
+mod grant;
 
 use wasmtime::component::Resource;
 
@@ -48,6 +50,9 @@ impl Caller {
             return Ok(Err(HostError::Limit(format!(
                 "a counter's name has {length} bytes, and may have at most {KEY_BYTES}"
             ))));
+        }
+        if let Err(refused) = grant::check_name(self.services.output(), &self.services.grants().sequences, &name) {
+            return Ok(Err(refused));
         }
         let state = match self.work() {
             Ok(work) => work.state.clone(),

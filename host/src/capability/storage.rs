@@ -1,7 +1,9 @@
 //! `storage`: small durable state of an output.
 //!
-//! An output has a namespace of its own, so there is nothing to grant. Keys have 1 to 512 bytes, values at most 1,024; a transaction
-//! has at most 256 changes; an output's rows hold at most 16 MiB. Every change is on the disk when the call returns.
+//! An output has a namespace of its own; how much it may hold, [`grant`] says. Keys have 1 to 512 bytes, values at most 1,024; a transaction
+//! has at most 256 changes. Every change is on the disk when the call returns.
+
+pub(super) mod grant;
 
 use wasmtime::component::Resource;
 
@@ -19,9 +21,6 @@ const VALUE_BYTES: usize = 1024;
 const MAX_CHANGES: usize = 256;
 /// Most rows of a list.
 const MAX_LISTED: u32 = 1000;
-/// What an output's rows may hold, bytes of keys and values.
-const QUOTA: u64 = 16 << 20;
-
 type Rows = Vec<(String, Vec<u8>)>;
 
 impl storage::Host for Caller {
@@ -31,11 +30,12 @@ impl storage::Host for Caller {
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), HostError>> {
         let checked = check_key(&key).and_then(|()| check_value(&value));
-        self.with_state(checked, move |state, output| apply(state, output, &[Change::Set(key, value)])).await
+        let granted = self.services.grants().storage_bytes;
+        self.with_state(checked, move |state, output| apply(state, output, granted, &[Change::Set(key, value)])).await
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<(), HostError>> {
-        self.with_state(check_key(&key), move |state, output| apply(state, output, &[Change::Delete(key)])).await
+        self.with_state(check_key(&key), move |state, output| apply(state, output, None, &[Change::Delete(key)])).await
     }
 
     async fn compare_and_set(
@@ -45,8 +45,10 @@ impl storage::Host for Caller {
         new: Option<Vec<u8>>,
     ) -> wasmtime::Result<Result<bool, HostError>> {
         let checked = check_key(&key).and_then(|()| new.as_deref().map_or(Ok(()), check_value));
+        let granted = self.services.grants().storage_bytes;
         self.with_state(checked, move |state, output| {
-            check_quota(state, output, new.as_ref().map_or(0, |new| key.len() + new.len()))?;
+            let added = new.as_ref().map_or(0, |new| key.len() + new.len());
+            grant::check_added(output, granted, state.stored_bytes(output), added as u64)?;
             state.compare_and_set(output, &key, expected.as_deref(), new.as_deref()).map(Flushed::get).map_err(refused)
         })
         .await
@@ -67,6 +69,7 @@ impl storage::Host for Caller {
 
     async fn transact(&mut self, changes: Vec<storage::Change>) -> wasmtime::Result<Result<(), HostError>> {
         let checked = check_changes(&changes);
+        let granted = self.services.grants().storage_bytes;
         self.with_state(checked, move |state, output| {
             let changes: Vec<Change> = changes
                 .into_iter()
@@ -75,7 +78,7 @@ impl storage::Host for Caller {
                     storage::Change::Delete(key) => Change::Delete(key),
                 })
                 .collect();
-            apply(state, output, &changes)
+            apply(state, output, granted, &changes)
         })
         .await
     }
@@ -153,27 +156,13 @@ pub(super) fn refused(error: StateError) -> HostError {
     }
 }
 
-fn apply(state: &State, output: &str, changes: &[Change]) -> Result<(), HostError> {
+fn apply(state: &State, output: &str, granted: Option<u64>, changes: &[Change]) -> Result<(), HostError> {
     let added = changes.iter().map(|change| match change {
         Change::Set(key, value) => key.len() + value.len(),
         Change::Delete(_) => 0,
     });
-    check_quota(state, output, added.sum())?;
+    grant::check_added(output, granted, state.stored_bytes(output), added.sum::<usize>() as u64)?;
     state.apply(output, changes).map(Flushed::get).map_err(refused)
-}
-
-/// Replacing a row counts as adding it: an output close to its quota is told a little early.
-fn check_quota(state: &State, output: &str, added: usize) -> Result<(), HostError> {
-    if added == 0 {
-        return Ok(());
-    }
-    let held = state.stored_bytes(output);
-    if held.saturating_add(added as u64) > QUOTA {
-        return Err(HostError::Limit(format!(
-            "the output's rows hold {held} bytes, and {added} more would pass the limit of {QUOTA}"
-        )));
-    }
-    Ok(())
 }
 
 fn check_changes(changes: &[storage::Change]) -> Result<(), HostError> {

@@ -14,8 +14,8 @@ Examples:
   wharf validate -c wharf.yaml
   BUCKET=test wharf validate -c wharf.yaml    what ${BUCKET} in the file reads
 
-Nothing is made, opened for writing, or asked over the network. Each output's component is
-loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
+Nothing is made, opened for writing, or asked over the network, but for a component in a registry
+that was not pulled yet. Each output's component is loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
 them on standard error, each with file:line:column).";
 
 /// Arguments.
@@ -63,7 +63,8 @@ fn host(config: &Config) -> Result<PluginHost, Ended> {
         cpu_per_call: config.plugins.cpu_per_call,
         deliver_timeout: config.plugins.deliver_timeout,
         workers: 1,
-    })?)
+    })?
+    .with_registry(crate::run::registry(config).with_store(&crate::run::registry_store(config), false)))
 }
 
 fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {

@@ -22,6 +22,7 @@ mod load;
 mod model;
 mod node;
 mod outputs;
+mod own_grants;
 mod reader;
 mod rest;
 mod schema;
@@ -30,6 +31,7 @@ mod sources;
 mod spans;
 mod tenants;
 mod top;
+mod trust;
 pub mod units;
 mod yaml;
 

@@ -8,8 +8,10 @@ use std::time::Duration;
 use super::http_destination::HttpDestination;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
-use crate::plugin::{Pin, PluginSource};
+use crate::plugin::{Pin, PluginSource, Requirements};
 use crate::queue::WhenFull;
+use crate::registry::Pull;
+use crate::trust::TrustedKeys;
 
 /// A whole configuration.
 #[derive(Debug, Clone)]
@@ -47,6 +49,18 @@ impl Config {
         self.tenants.iter().find(|tenant| *tenant.name == *name)
     }
 
+    /// What must be true of an output's component before anything in it is looked at. A tenant's list of keys replaces the common one, and is
+    /// always asked for; the common one is asked for of the operator's own outputs unless `plugins.require_signature` says no.
+    #[must_use]
+    pub fn requirements_of<'a>(&'a self, output: &'a OutputConfig) -> Requirements<'a> {
+        let common = self.plugins.trusted_keys.as_ref();
+        let keys = match &output.tenant {
+            None => common.filter(|_| self.plugins.require_signature),
+            Some(name) => self.tenant(name).and_then(|tenant| tenant.trusted_keys.as_ref()).or(common),
+        };
+        Requirements { pin: output.pin.as_ref(), keys, signature: output.signature.as_deref(), pull: output.pull }
+    }
+
     /// The credentials that an output may be granted: its tenant's, or the operator's own.
     #[must_use]
     pub fn credentials_of(&self, output: &OutputConfig) -> &[Credential] {
@@ -69,6 +83,8 @@ pub struct TenantConfig {
     pub tags: Vec<String>,
     /// What its outputs may be granted of credentials. Never the operator's.
     pub credentials: Vec<Credential>,
+    /// Keys of which one must have signed each of its components; none: the common ones.
+    pub trusted_keys: Option<TrustedKeys>,
 }
 
 /// What stands before the `/` in a name of a source or output: its tenant.
@@ -160,6 +176,12 @@ pub struct AdminConfig {
 pub struct PluginsConfig {
     /// Folders in which a name that is no built-in's is looked for, as `<name>.wasm`.
     pub dirs: Vec<PathBuf>,
+    /// Keys of which one must have signed each component that is not built in; none: no signature is asked for.
+    pub trusted_keys: Option<TrustedKeys>,
+    /// Whether the operator's own components must be signed as well. Default true; it says something where there are keys.
+    pub require_signature: bool,
+    /// How registries are reached.
+    pub registry: RegistryConfig,
     /// Linear memory of a store. Default 64 MiB.
     pub max_memory_bytes: u64,
     /// CPU for a call. Default 10 s (a base; the host adds a part by the batch's bytes).
@@ -172,11 +194,23 @@ impl Default for PluginsConfig {
     fn default() -> Self {
         Self {
             dirs: vec![],
+            trusted_keys: None,
+            require_signature: true,
+            registry: RegistryConfig::default(),
             max_memory_bytes: 64 << 20,
             cpu_per_call: Duration::from_secs(10),
             deliver_timeout: Duration::from_secs(15 * 60),
         }
     }
+}
+
+/// How registries are reached, beside what `http` says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RegistryConfig {
+    /// A file with credentials, as `docker login` writes it.
+    pub credentials_file: Option<PathBuf>,
+    /// Registries (`host`, `host:port`) that are asked without TLS; none: those on this machine.
+    pub plain_http: Option<Vec<String>>,
 }
 
 /// A source.
@@ -353,6 +387,10 @@ pub struct OutputConfig {
     pub plugin_source: PluginSource,
     /// The digest that it must have.
     pub pin: Option<Pin>,
+    /// Where its signature is; none: beside it, or in its registry.
+    pub signature: Option<PathBuf>,
+    /// When its registry is asked.
+    pub pull: Pull,
     /// Glob over tags: `*` is any characters, `?` is one. Several are separated by blanks.
     pub matches: Vec<String>,
     /// Workers. Default 1.
@@ -450,6 +488,22 @@ pub struct GrantsConfig {
     pub http: Vec<HttpDestination>,
     /// Credentials that HTTP requests may name.
     pub credentials: Vec<GrantedCredential>,
+    /// Bytes that its rows in the host's storage may hold; none is the default, 16 MiB.
+    pub storage_bytes: Option<u64>,
+    /// Counters that it may have.
+    pub sequences: SequenceGrant,
+    /// Interfaces whose grant is written, be it empty: somebody thought of them.
+    pub considered: Vec<&'static str>,
+}
+
+/// Counters (`sequence`) that a plugin may have. They are its output's own, so all are granted where nothing is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SequenceGrant {
+    /// Any.
+    #[default]
+    All,
+    /// These; an empty list is none.
+    Named(Vec<Arc<str>>),
 }
 
 impl GrantsConfig {

@@ -67,6 +67,7 @@ fn one(mut section: Section<'_>, name: &str, aws: &Aws, components: Components<'
     let credentials = http::credentials(&mut section);
     all.sources.extend(sources::read(&mut section, Some(name)));
     all.outputs.extend(outputs::read(&mut section, Some(name), aws, &credentials, components));
+    let trusted_keys = super::trust::trusted_keys(&mut section, components.folder);
     section.finish(ELSEWHERE);
-    all.tenants.push(TenantConfig { name: name.into(), share, tags, credentials: credentials.whole });
+    all.tenants.push(TenantConfig { name: name.into(), share, tags, credentials: credentials.whole, trusted_keys });
 }

@@ -134,7 +134,17 @@ fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
     let default = PluginsConfig::default();
     let dirs = section.texts("dir").unwrap_or_default();
     let hidden = section.hidden("dir");
+    let trusted_keys = super::trust::trusted_keys(&mut section, folder);
+    let require_signature = section.boolean("require_signature");
+    if require_signature == Some(true) && !section.has("trusted_keys") {
+        let help = "write trusted_keys: [KEY.pub]; `wharf plugin keygen` makes a key";
+        section.fault("require_signature", "there are no trusted_keys that a signature could be checked with", Some(help.into()));
+    }
+    let registry = section.section("registry").map(|section| super::trust::registry(section, folder));
     let plugins = PluginsConfig {
+        trusted_keys,
+        require_signature: require_signature.unwrap_or(default.require_signature),
+        registry: registry.unwrap_or_default(),
         dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
         max_memory_bytes: section.size("max_memory", LEAST_MEMORY..=4 << 30).unwrap_or(default.max_memory_bytes),
         cpu_per_call: section.duration("cpu_per_call", 10 * MOMENT..=YEAR).unwrap_or(default.cpu_per_call),
@@ -144,6 +154,11 @@ fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
         ("dirs", "did you mean \"dir\"? It may be a list"),
         ("path", "did you mean \"dir\"?"),
         ("folder", "did you mean \"dir\"?"),
+        ("keys", "did you mean \"trusted_keys\"?"),
+        ("public_keys", "did you mean \"trusted_keys\"?"),
+        ("registries", "did you mean \"registry\"?"),
+        ("signature", "it belongs to an output, beside \"plugin\""),
+        ("pull", "it belongs to an output, beside \"plugin\""),
         ("sha256", "it belongs to an output, beside \"plugin\""),
     ]);
     (plugins, hidden)

@@ -23,6 +23,7 @@ mod load;
 mod meter;
 mod model;
 mod read;
+mod signed;
 mod stdio;
 mod store;
 pub mod wit;
@@ -35,7 +36,10 @@ pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};
 pub use model::{
     ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Pin, Plan,
-    PluginSource, WorkerContext,
+    PluginSource, Requirements, WorkerContext,
 };
+pub(crate) use compatible::MAX_BYTES;
+pub(crate) use engine::open_pagemap;
 pub use read::names_in;
+pub(crate) use signed::signature_beside;
 pub use worker::Worker;

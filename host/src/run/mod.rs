@@ -4,8 +4,10 @@
 //! deliver and sources take in. Stop (SIGTERM, SIGINT, or every source at its end): sources first, then open batches are closed and
 //! delivered within `grace`; what is left stays on disk. A second signal ends the process at once; nothing is lost either way.
 
+mod imports;
 mod lock;
 mod outputs;
+mod process;
 mod replay;
 mod signals;
 mod status;
@@ -27,11 +29,14 @@ use crate::journal::{Journal, Options, Recovery};
 use crate::output::{Output, OutputHandle};
 use crate::plugin::{HostOptions, PluginHost};
 use crate::queue::Ledger;
+use crate::registry::{Registry, RegistryOptions};
 use crate::source::{self, Running, SourceEnded};
 use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 pub use lock::{DataDirLock, LockError};
+pub(crate) use imports::unanswered;
+pub(crate) use outputs::{Asked, asked_of};
 pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 use signals::Signals;
 use status::Board;
@@ -61,6 +66,8 @@ fn failed(cause: impl std::fmt::Display) -> RunError {
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut signals = Signals::listen().map_err(failed)?;
     raise_open_files();
+    process::keep_memory_private();
+    process::warn_of_root();
     let started = Instant::now();
     make_folder(&config.data_dir)?;
     let _lock = DataDirLock::take(&config.data_dir).map_err(failed)?;
@@ -216,7 +223,22 @@ fn plugin_host(config: &Config) -> Result<PluginHost, RunError> {
         deliver_timeout: config.plugins.deliver_timeout,
         workers: config.outputs.iter().map(|o| o.workers).sum(),
     })
+    .map(|host| host.with_registry(registry(config).with_store(&registry_store(config), true)))
     .map_err(failed)
+}
+
+/// What registries are reached with.
+pub(crate) fn registry(config: &Config) -> Registry {
+    let mut options = RegistryOptions { http: config.http.clone(), registry: config.plugins.registry.clone() };
+    if options.registry.credentials_file.is_none() {
+        options.registry.credentials_file = crate::registry::default_credentials_file();
+    }
+    Registry::new(options)
+}
+
+/// Where components from registries are kept.
+pub(crate) fn registry_store(config: &Config) -> std::path::PathBuf {
+    config.data_dir.join("plugins").join("oci")
 }
 
 /// Segments and followed files stay open, so the usual soft limit of 1,024 files is soon too low.

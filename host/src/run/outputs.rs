@@ -13,13 +13,15 @@ use crate::config::{
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
-use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
+use crate::plugin::{
+    LoadError, Plan, Plugin, PluginHost, PluginSource, Requirements, StartError, WorkerContext, builtin,
+};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
 use crate::state::StateError;
 use crate::telemetry::Metrics;
 
-use super::Rooms;
+use super::{Rooms, imports};
 
 /// When neither the operator nor the plugin says when a batch closes.
 const DEFAULT_MAX_BYTES: u64 = 100_000_000;
@@ -60,7 +62,7 @@ pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
 
 /// Asks every output's component. `known` are the faults of the file itself.
 async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
-    let mut loaded: HashMap<(&PluginSource, Option<Pin>), Result<Plugin, LoadError>> = HashMap::new();
+    let mut loaded: HashMap<(&PluginSource, Requirements<'_>), Result<Plugin, LoadError>> = HashMap::new();
     let mut faults = vec![];
     let mut checked = vec![];
     // All outputs share the environment.
@@ -68,9 +70,10 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
         faults.push(fault_at_plugin(first, what, None));
     }
     for output in &config.outputs {
-        let plugin = match loaded.entry((&output.plugin_source, output.pin)) {
+        let required = config.requirements_of(output);
+        let plugin = match loaded.entry((&output.plugin_source, required)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(host.load_pinned(&output.plugin_source, output.pin.as_ref()).await),
+            Entry::Vacant(new) => new.insert(host.load_required(&output.plugin_source, &required).await),
         };
         match plugin {
             Ok(plugin) => {
@@ -91,6 +94,46 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
     (checked, faults)
 }
 
+/// What a component asks for where it is an output's.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) plan: Plan,
+    /// Interfaces that it imports.
+    pub(crate) imports: Vec<String>,
+}
+
+/// What a component would ask for in an output's place, configured as the output is. What is not granted is no fault here.
+pub(crate) async fn asked_of(
+    config: &Config,
+    output: &OutputConfig,
+    source: &PluginSource,
+    host: &PluginHost,
+) -> Result<Asked, Faults> {
+    let one = |fault: Fault| Faults::one(fault);
+    // Whoever looks at it has not trusted it yet.
+    let pull = config.requirements_of(output).pull;
+    let loaded = host.load_required(source, &Requirements { pull, ..Requirements::default() }).await;
+    let plugin = loaded.map_err(|error| one(not_loaded(output, &error, &config.plugins.dirs)))?;
+    let check = check_plugin_config(output, &plugin.descriptor().config_schema);
+    if let Some(faults) = Faults::of(check.faults.clone()) {
+        return Err(faults);
+    }
+    let written: Arc<str> = check.config().unwrap_or(&output.config).to_string().into();
+    match plugin.start(context(output, &written, Services::detached(output.name.clone()))).await {
+        Ok((worker, plan)) => {
+            worker.close().await;
+            Ok(Asked { plan, imports: plugin.imports() })
+        }
+        Err(StartError::Config { faults, .. }) => {
+            let told = faults.into_iter().filter_map(|f| check.fault_of_component(output, &f.path, f.message));
+            Err(Faults::of(told.collect()).unwrap_or_else(|| {
+                one(fault_at_plugin(output, "the plugin refuses its configuration", None))
+            }))
+        }
+        Err(error) => Err(one(fault_at_plugin(output, error.to_string(), None))),
+    }
+}
+
 /// Asks an output's component about its configuration, or about what is left of it without what its schema refuses. None where nothing is
 /// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written. `credentials`: all that are defined.
 async fn check_output(
@@ -109,6 +152,9 @@ async fn check_output(
             worker.close().await;
             if is_whole {
                 faults.extend(ungranted(output, &plan, credentials));
+                if faults.is_empty() {
+                    faults.extend(imports::ungranted(output, plugin));
+                }
             }
             match (faults.is_empty(), is_whole) {
                 (true, true) => Ok(Some(CheckedOutput { plugin: plugin.clone(), plan, config })),

@@ -2,8 +2,6 @@
 
 use aws_smithy_types::base64;
 
-/// Largest file with a signature, bytes.
-pub(crate) const MOST_BYTES: u64 = 64 << 10;
 /// Bytes of an ed25519 signature.
 const ED25519_BYTES: usize = 64;
 /// What a DER sequence begins with: an ECDSA signature is one.

@@ -33,7 +33,14 @@ impl TrustedKeys {
     /// All of them in words, for a message.
     #[must_use]
     pub fn listed(&self) -> String {
-        let each: Vec<String> = self.0.iter().map(|trusted| trusted.key.to_string()).collect();
+        let each: Vec<String> = self
+            .0
+            .iter()
+            .map(|TrustedKey { key, file }| match file {
+                None => key.to_string(),
+                Some(file) => format!("{key} of {file}"),
+            })
+            .collect();
         each.join(", ")
     }
 }

@@ -82,6 +82,9 @@ fn what_is_left_out_has_the_documented_default() {
         config.plugins,
         PluginsConfig {
             dirs: vec![],
+            trusted_keys: None,
+            require_signature: true,
+            registry: crate::config::RegistryConfig::default(),
             max_memory_bytes: 67_108_864,
             cpu_per_call: Duration::from_secs(10),
             deliver_timeout: Duration::from_secs(900),
