@@ -27,8 +27,8 @@ mod storage;
 mod watch;
 
 pub(crate) use aws::check_environment;
-pub(crate) use causes::chain;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
+pub(crate) use causes::chain;
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub(crate) use records::OWN_BODY_BYTES;

@@ -113,6 +113,8 @@ fn one(
     if let Some(PluginSource::Named { .. }) = &plugin_source {
         config_spans.note_dirs(components.dirs_hidden);
     }
+    // What its name is in messages names its signature as well.
+    config_spans.note_dirs(&section.hidden("signature"));
     let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
     let unknown = section.finish_with(ELSEWHERE, otherwise);

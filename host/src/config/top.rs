@@ -138,7 +138,11 @@ fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
     let require_signature = section.boolean("require_signature");
     if require_signature == Some(true) && !section.has("trusted_keys") {
         let help = "write trusted_keys: [KEY.pub]; `wharf plugin keygen` makes a key";
-        section.fault("require_signature", "there are no trusted_keys that a signature could be checked with", Some(help.into()));
+        section.fault(
+            "require_signature",
+            "there are no trusted_keys that a signature could be checked with",
+            Some(help.into()),
+        );
     }
     let registry = section.section("registry").map(|section| super::trust::registry(section, folder));
     let plugins = PluginsConfig {

@@ -85,7 +85,10 @@ pub(crate) fn registry(mut section: Section<'_>, folder: &Path) -> RegistryConfi
         plain_http: section.words("plain_http"),
     };
     section.finish(&[
-        ("insecure", "did you mean \"plain_http\"? A certificate is always checked: name its authority with http.ca_file"),
+        (
+            "insecure",
+            "did you mean \"plain_http\"? A certificate is always checked: name its authority with http.ca_file",
+        ),
         ("auth_file", "did you mean \"credentials_file\"?"),
         ("username", "write a file as `docker login` does, and name it with \"credentials_file\""),
         ("password", "write a file as `docker login` does, and name it with \"credentials_file\""),

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use tokio::sync::{oneshot, watch};
 
 use super::*;
-use crate::queue::WhenFull;
 use crate::journal::{AppendError, Condition, Options, Recovery};
+use crate::queue::WhenFull;
 use crate::queue::{BatchLimits, QueueOptions};
 use crate::record::{BodyKind, ChunkBuilder, ChunkId, PartitionKey};
 use crate::state::State;
@@ -228,7 +228,8 @@ fn an_empty_match_is_refused() {
     let (state, _) = State::open(&dir.path().join("data")).unwrap();
     let ledger = Ledger::new(journal.clone(), state, Metrics::new());
     let queue = ledger.restore(&recovery, vec![output("a")]).unwrap().0.remove(0);
-    let error = Intake::new(vec![(vec![String::new()], queue)].into(), journal, ledger, vec![], Metrics::new()).unwrap_err();
+    let error =
+        Intake::new(vec![(vec![String::new()], queue)].into(), journal, ledger, vec![], Metrics::new()).unwrap_err();
     assert!(error.to_string().contains("output a"), "{error}");
 }
 

@@ -32,14 +32,14 @@ mod worker;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use compatible::MAX_BYTES;
+pub(crate) use engine::open_pagemap;
 pub use error::{LoadError, StartError};
 pub use load::{Plugin, PluginHost};
 pub use model::{
     ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, HostOptions, Outcome, Pin, Plan,
     PluginSource, Requirements, WorkerContext,
 };
-pub(crate) use compatible::MAX_BYTES;
-pub(crate) use engine::open_pagemap;
 pub use read::names_in;
 pub(crate) use signed::signature_beside;
 pub use worker::Worker;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::builtin;
-use crate::registry::{Pull, Reference};
-use crate::trust::TrustedKeys;
 use crate::capability::Services;
 use crate::journal::Journal;
 use crate::record::{PartitionKey, Partitioning, Portion};
+use crate::registry::{Pull, Reference};
 use crate::state::BatchId;
+use crate::trust::TrustedKeys;
 
 /// Limits and places of the plugin host.
 #[derive(Debug, Clone)]

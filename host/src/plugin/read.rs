@@ -53,8 +53,9 @@ pub(super) async fn read(
     let name = path.display().to_string();
     let failed = |cause: std::io::Error| LoadError::Read { name: name.clone(), cause };
     let file = path.clone();
-    let bytes =
-        blocking(move || contents(&path, compatible::MAX_BYTES)).await.map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    let bytes = blocking(move || contents(&path, compatible::MAX_BYTES))
+        .await
+        .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
     match bytes {
         Ok(bytes) => Ok(Bytes { name, bytes: Cow::Owned(bytes), origin: Origin::File(file) }),
         Err(cause) => Err(failed(cause)),
@@ -69,7 +70,10 @@ async fn pulled(
     let name = reference.to_string();
     let refused = |what: String, help| LoadError::Registry { name: name.clone(), what, help };
     let Some(registry) = registry else {
-        return Err(refused("no registry is asked here".into(), Some("pull it into a file: `wharf plugin pull`".into())));
+        return Err(refused(
+            "no registry is asked here".into(),
+            Some("pull it into a file: `wharf plugin pull`".into()),
+        ));
     };
     let wants_signatures = required.keys.is_some() && required.signature.is_none();
     match registry.pull(reference, required.pull, wants_signatures).await {

@@ -40,7 +40,10 @@ pub(super) async fn check(
                 Err(what) => Err(untrusted(
                     name,
                     what,
-                    format!("sign it with a trusted key where it is published: `cosign sign --key KEY` or `wharf plugin push --key KEY`; trusted are {}", keys.listed()),
+                    format!(
+                        "sign it with a trusted key where it is published: `cosign sign --key KEY` or `wharf plugin push --key KEY`; trusted are {}",
+                        keys.listed()
+                    ),
                 )),
             };
         }

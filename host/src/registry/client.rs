@@ -194,8 +194,7 @@ impl Registry {
         };
         let (manifest, layer, pulled) = within(pulled).await?;
         if self.keeps {
-            let (bytes, signed, digest) =
-                (pulled.bytes.clone(), pulled.signed.clone(), pulled.manifest_digest.clone());
+            let (bytes, signed, digest) = (pulled.bytes.clone(), pulled.signed.clone(), pulled.manifest_digest.clone());
             let reference = reference.clone();
             self.keep(move |store| {
                 store.keep_blob(&layer.digest, &bytes)?;
@@ -234,7 +233,12 @@ impl Registry {
         });
         let pushed = async {
             let digest = wire
-                .push(reference.inner(), CONFIG, config.to_string().into_bytes(), vec![(LAYERS[0], component.to_vec(), None)])
+                .push(
+                    reference.inner(),
+                    CONFIG,
+                    config.to_string().into_bytes(),
+                    vec![(LAYERS[0], component.to_vec(), None)],
+                )
                 .await?;
             if let Some(key) = key {
                 let payload = simple_signing::payload(&reference.repository(), &digest);
@@ -243,8 +247,13 @@ impl Registry {
                 let config = json!({ "architecture": "", "os": "", "config": {}, "rootfs": { "type": "layers", "diff_ids": [digest_of(&payload)] } });
                 let config_type = "application/vnd.oci.image.config.v1+json";
                 let at = reference.signatures_of(&digest);
-                wire.push(&at, config_type, config.to_string().into_bytes(), vec![(simple_signing::MEDIA_TYPE, payload, Some(signature))])
-                    .await?;
+                wire.push(
+                    &at,
+                    config_type,
+                    config.to_string().into_bytes(),
+                    vec![(simple_signing::MEDIA_TYPE, payload, Some(signature))],
+                )
+                .await?;
             }
             Ok(digest)
         };
@@ -255,8 +264,12 @@ impl Registry {
         // The one that everything else in this process uses; where it is there already, it stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let registry = reference.registry();
-        let auth = credentials::of(self.options.registry.credentials_file.as_deref(), registry)
-            .map_err(|what| RegistryFault::new(what, "name a file as `docker login` writes it: plugins: { registry: { credentials_file: … } }"))?;
+        let auth = credentials::of(self.options.registry.credentials_file.as_deref(), registry).map_err(|what| {
+            RegistryFault::new(
+                what,
+                "name a file as `docker login` writes it: plugins: { registry: { credentials_file: … } }",
+            )
+        })?;
         let http = &self.options.http;
         let proxy = http.proxy.as_ref().map(|proxy| proxy.expose().to_owned());
         let extra_root_certificates = match &http.ca_file {
@@ -322,7 +335,10 @@ impl Wire {
         let pulled = self.client.pull_blob(at, digest, &mut bytes).await;
         pulled.map_err(|error| fault(&error, &self.registry))?;
         if bytes.bytes.len() as u64 != size || !is_digest_of(digest, &bytes.bytes) {
-            return Err(RegistryFault::plain(format!("{} answers with other bytes than its manifest names", self.registry)));
+            return Err(RegistryFault::plain(format!(
+                "{} answers with other bytes than its manifest names",
+                self.registry
+            )));
         }
         Ok(bytes.bytes)
     }
@@ -362,7 +378,8 @@ impl Wire {
     ) -> Result<String, RegistryFault> {
         let told = |error: OciDistributionError| fault(&error, &self.registry);
         self.client.store_auth_if_needed(at.resolve_registry(), &self.auth).await;
-        let descriptor = |kind: &str, bytes: &[u8]| json!({ "mediaType": kind, "digest": digest_of(bytes), "size": bytes.len() });
+        let descriptor =
+            |kind: &str, bytes: &[u8]| json!({ "mediaType": kind, "digest": digest_of(bytes), "size": bytes.len() });
         let mut described: Vec<Value> = vec![];
         let config_descriptor = descriptor(config_type, &config);
         for (kind, bytes, signature) in layers {
@@ -400,11 +417,13 @@ struct Layer {
 impl Layer {
     fn of(manifest: &[u8]) -> Result<Self, RegistryFault> {
         let help = "`wharf plugin push` publishes a component, and so does `wkg oci push`";
-        let manifest: OciImageManifest = serde_json::from_slice(manifest)
-            .map_err(|_| RegistryFault::new("what is there is no image with a component, perhaps an index of images", help))?;
+        let manifest: OciImageManifest = serde_json::from_slice(manifest).map_err(|_| {
+            RegistryFault::new("what is there is no image with a component, perhaps an index of images", help)
+        })?;
         let mut components = manifest.layers.iter().filter(|layer| LAYERS.contains(&layer.media_type.as_str()));
         let (Some(layer), None) = (components.next(), components.next()) else {
-            let found: Vec<String> = manifest.layers.iter().take(8).map(|layer| one_line(&layer.media_type, 100)).collect();
+            let found: Vec<String> =
+                manifest.layers.iter().take(8).map(|layer| one_line(&layer.media_type, 100)).collect();
             let what = format!("what is there has no single component in it: its layers are {}", found.join(", "));
             return Err(RegistryFault::new(what, help));
         };

@@ -31,9 +31,10 @@ pub(super) fn of(file: Option<&Path>, registry: &str) -> Result<RegistryAuth, St
     let text = std::fs::read(file).map_err(|cause| told(&cause.to_string()))?;
     // The parser's own words could show what is in the file.
     let config: Value = serde_json::from_slice(&text).map_err(|_| told("it is no JSON"))?;
-    let entry = config.get("auths").and_then(Value::as_object).and_then(|auths| {
-        auths.iter().find(|(name, _)| same_host(name, registry)).map(|(_, entry)| entry)
-    });
+    let entry = config
+        .get("auths")
+        .and_then(Value::as_object)
+        .and_then(|auths| auths.iter().find(|(name, _)| same_host(name, registry)).map(|(_, entry)| entry));
     let found = entry.and_then(of_entry);
     if found.is_none() && has_helper(&config, registry, entry) {
         return Err(told(&format!(

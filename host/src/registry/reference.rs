@@ -29,7 +29,8 @@ impl Reference {
         if !repository.contains([':', '@']) {
             return Err("it has neither a tag nor a digest: write :TAG or @sha256:DIGEST behind it".into());
         }
-        let reference: oci_client::Reference = rest.parse().map_err(|error: oci_client::ParseError| error.to_string())?;
+        let reference: oci_client::Reference =
+            rest.parse().map_err(|error: oci_client::ParseError| error.to_string())?;
         if reference.digest().is_some_and(|digest| !digest.starts_with("sha256:")) {
             return Err("its digest is no SHA-256".into());
         }

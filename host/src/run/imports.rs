@@ -65,7 +65,8 @@ pub(super) fn ungranted(output: &OutputConfig, plugin: &Plugin) -> Vec<Fault> {
         return vec![];
     }
     let fault = |it: &Grantable| {
-        let message = format!("the plugin imports {} ({}), and the output grants nothing of it", it.interface, it.words);
+        let message =
+            format!("the plugin imports {} ({}), and the output grants nothing of it", it.interface, it.words);
         let help = format!(
             "if it may, add to the output: grants: {{ {} }}; if not, grants: {{ {}: [] }} says so",
             it.example, it.key

@@ -34,8 +34,8 @@ use crate::source::{self, Running, SourceEnded};
 use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
-pub use lock::{DataDirLock, LockError};
 pub(crate) use imports::unanswered;
+pub use lock::{DataDirLock, LockError};
 pub(crate) use outputs::{Asked, asked_of};
 pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 use signals::Signals;
@@ -109,8 +109,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         claims: config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tags.clone())).collect(),
         outputs: config.outputs.iter().map(|o| o.matches.clone()).zip(queues).collect(),
     };
-    let intake =
-        Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone()).map_err(failed)?;
+    let intake = Intake::new(routing, rooms.journal.clone(), rooms.ledger.clone(), positions, metrics.clone())
+        .map_err(failed)?;
 
     let stop_sources = CancellationToken::new();
     let sources = start_sources(&config, &intake, &stop_sources)?;

@@ -80,7 +80,8 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
                 let section = output.section();
                 let is_whole = !known.iter().any(|fault| fault.is_in(&section));
                 // Of one that is faulty, nothing is known here.
-                let defined = output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
+                let defined =
+                    output.tenant.as_ref().map_or("credentials".to_owned(), |it| format!("tenants.{it}.credentials"));
                 let are_whole = !known.iter().any(|fault| fault.is_in(&defined));
                 let credentials = are_whole.then(|| config.credentials_of(output));
                 match check_output(output, plugin, is_whole, credentials).await {
@@ -126,9 +127,8 @@ pub(crate) async fn asked_of(
         }
         Err(StartError::Config { faults, .. }) => {
             let told = faults.into_iter().filter_map(|f| check.fault_of_component(output, &f.path, f.message));
-            Err(Faults::of(told.collect()).unwrap_or_else(|| {
-                one(fault_at_plugin(output, "the plugin refuses its configuration", None))
-            }))
+            Err(Faults::of(told.collect())
+                .unwrap_or_else(|| one(fault_at_plugin(output, "the plugin refuses its configuration", None))))
         }
         Err(error) => Err(one(fault_at_plugin(output, error.to_string(), None))),
     }
@@ -208,6 +208,8 @@ fn not_loaded(output: &OutputConfig, error: &LoadError, dirs: &[PathBuf]) -> Fau
     // Where a name was looked for, and what it is like, would show it.
     let (cause, help) = match error {
         LoadError::Unknown { .. } => ("there is none of this name".to_owned(), None),
+        LoadError::Untrusted { .. } => ("it is not signed by a trusted key".to_owned(), None),
+        LoadError::Registry { .. } => ("it could not be had from its registry".to_owned(), None),
         _ => (error.cause(), error.help()),
     };
     fault_at_plugin(output, format!("the plugin that {} names: {cause}", hidden.named()), help)
@@ -492,6 +494,12 @@ mod tests {
         assert_eq!(
             told("    plugin: ${PLUGIN}", &unknown),
             "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variables DIR and PLUGIN names: there is none of this name"
+        );
+        let untrusted =
+            LoadError::Untrusted { name: "a".into(), what: "there is no hush.sig".into(), help: "sign hush".into() };
+        assert_eq!(
+            told("    plugin: ./a.wasm\n    signature: ${PLUGIN}", &untrusted),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variable PLUGIN names: it is not signed by a trusted key"
         );
         let other = LoadError::OtherDigest { name: "own.wasm".into(), pinned: "5".repeat(64), found: "a".repeat(64) };
         let expected = format!(

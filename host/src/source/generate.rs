@@ -162,7 +162,12 @@ mod tests {
     use crate::source::testing::FakeSink;
 
     fn start(generate: GenerateConfig, sink: &Arc<FakeSink>, shutdown: &CancellationToken) -> Running {
-        let source = SourceConfig { name: "gen".into(), tenant: None, tag: "t".into(), kind: SourceKind::Generate(generate.clone()) };
+        let source = SourceConfig {
+            name: "gen".into(),
+            tenant: None,
+            tag: "t".into(),
+            kind: SourceKind::Generate(generate.clone()),
+        };
         spawn(&source, &generate, Arc::new(sink.clone()), shutdown.clone())
     }
 

@@ -26,7 +26,8 @@ impl Signature {
             return Ok(Self(file.to_vec()));
         }
         let text = std::str::from_utf8(file).map_err(|_| damaged(file))?;
-        let body: String = text.lines().filter(|line| !line.starts_with("-----")).flat_map(str::split_whitespace).collect();
+        let body: String =
+            text.lines().filter(|line| !line.starts_with("-----")).flat_map(str::split_whitespace).collect();
         match base64::decode(&body) {
             Ok(bytes) if is_signature(&bytes) => Ok(Self(bytes)),
             _ => Err(damaged(file)),

@@ -52,14 +52,19 @@ pub(crate) fn signer<'a>(
             continue;
         };
         let Some(key) = keys.signer(&one.payload, &signature) else {
-            why.get_or_insert_with(|| format!("it is signed with another key than the trusted ones ({})", keys.listed()));
+            why.get_or_insert_with(|| {
+                format!("it is signed with another key than the trusted ones ({})", keys.listed())
+            });
             continue;
         };
         match named(&one.payload) {
             Some(digest) if digest == manifest_digest => return Ok(key),
             // Made by a key that counts: this is the thing to tell.
             _ => {
-                why = Some(format!("the signature in its registry is of something else: {} made it for another manifest", key.key));
+                why = Some(format!(
+                    "the signature in its registry is of something else: {} made it for another manifest",
+                    key.key
+                ));
             }
         }
     }

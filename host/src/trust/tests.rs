@@ -28,10 +28,8 @@ fn text(folder: &Path, file: &str) -> String {
 fn the_worked_example_of_rfc_8032_is_taken_and_one_with_another_message_is_not() {
     let spki = "302a300506032b6570032100fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
     let der = hex::decode(spki).unwrap();
-    let pem = format!(
-        "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
-        aws_smithy_types::base64::encode(&der)
-    );
+    let pem =
+        format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", aws_smithy_types::base64::encode(&der));
     let signature = hex::decode(
         "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
     )
@@ -150,7 +148,13 @@ fn a_text_speaks_for_the_manifest_that_it_names_and_for_no_other() {
         (vec![Signed { signature: "AAAA".into(), ..good.clone() }], "damaged"),
         (vec![Signed { payload: payload("r", &other), ..good }], "another key"),
         // Something else that the key signed, with the same digest in it.
-        (vec![signed(&own, String::from_utf8(payload("r", &digest)).unwrap().replace("cosign container", "x").into())], "for another manifest"),
+        (
+            vec![signed(
+                &own,
+                String::from_utf8(payload("r", &digest)).unwrap().replace("cosign container", "x").into(),
+            )],
+            "for another manifest",
+        ),
     ] {
         let why = signer(&trusted, &list, &digest).unwrap_err();
         assert!(why.contains(told), "{why}");

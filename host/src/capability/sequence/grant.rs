@@ -49,6 +49,9 @@ mod tests {
         let Err(HostError::Denied(text)) = check_name("live", &SequenceGrant::Named(vec!["a".into()]), "b") else {
             panic!("not denied")
         };
-        assert_eq!(text, "counter \"b\" is not granted to output live, which may have a (outputs.live.grants.sequences)");
+        assert_eq!(
+            text,
+            "counter \"b\" is not granted to output live, which may have a (outputs.live.grants.sequences)"
+        );
     }
 }

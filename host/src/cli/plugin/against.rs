@@ -82,9 +82,10 @@ fn rows(output: &OutputConfig, asked: &Asked) -> Vec<Vec<String>> {
 
     for scope in &plan.s3 {
         let left = format!("S3 {}/{}*", scope.bucket, scope.key_prefix);
-        let grant = grants.s3.iter().find(|grant| {
-            grant.bucket == scope.bucket && scope.key_prefix.starts_with(&grant.key_prefix)
-        });
+        let grant = grants
+            .s3
+            .iter()
+            .find(|grant| grant.bucket == scope.bucket && scope.key_prefix.starts_with(&grant.key_prefix));
         match grant {
             _ if built_in => row(left, by_itself.into(), ""),
             Some(grant) => row(left, format!("s3: {}/{}*", grant.bucket, grant.key_prefix), "ok"),
@@ -123,14 +124,22 @@ fn rows(output: &OutputConfig, asked: &Asked) -> Vec<Vec<String>> {
                 _ => !plan.http.is_empty(),
             };
             if !planned {
-                row(format!("imports {}", it.interface), "-".into(), &format!("MISSING: grants.{} (or [] for none)", it.key));
+                row(
+                    format!("imports {}", it.interface),
+                    "-".into(),
+                    &format!("MISSING: grants.{} (or [] for none)", it.key),
+                );
             }
         }
     }
     let imports = |interface: &str| asked.imports.iter().any(|name| name == interface);
     if imports("storage") {
         let bytes = grants.storage_bytes.map_or_else(|| "16MiB, the default".into(), crate::config::units::format_size);
-        row("imports storage".into(), format!("storage: {bytes}"), if grants.storage_bytes == Some(0) { "none" } else { "ok" });
+        row(
+            "imports storage".into(),
+            format!("storage: {bytes}"),
+            if grants.storage_bytes == Some(0) { "none" } else { "ok" },
+        );
     }
     if imports("sequence") {
         let (names, mark) = match &grants.sequences {
@@ -159,7 +168,8 @@ fn unused(output: &OutputConfig, asked: &Asked, row: &mut impl FnMut(String, Str
         }
     }
     for grant in &grants.http {
-        let wanted = |text: &String| crate::config::HttpDestination::parse(text).is_ok_and(|it| grant.covers_all_of(&it));
+        let wanted =
+            |text: &String| crate::config::HttpDestination::parse(text).is_ok_and(|it| grant.covers_all_of(&it));
         if !plan.http.iter().any(wanted) {
             row("-".into(), format!("http: {grant}"), "unused");
         }

@@ -49,7 +49,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NAME", requires = "against")]
     output: Option<String>,
     #[command(flatten)]
-    registry: registry::Args,
+    registry: registry::RegistryArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {

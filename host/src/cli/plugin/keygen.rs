@@ -67,7 +67,9 @@ fn write_new(file: &Path, mode: u32, text: &str) -> Result<(), Ended> {
     let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(file);
     opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| {
         let help = match cause.kind() {
-            std::io::ErrorKind::AlreadyExists => "\n    help: give another name, or remove it if nothing is signed with it",
+            std::io::ErrorKind::AlreadyExists => {
+                "\n    help: give another name, or remove it if nothing is signed with it"
+            }
             _ => "",
         };
         Ended::Failed(format!("{} cannot be written: {cause}{help}", file.display()))

@@ -1,7 +1,7 @@
 //! `wharf plugin`: what an author of a plugin uses at the desk, one file a subcommand, thin, over `author`.
 
-mod build;
 mod against;
+mod build;
 mod inspect;
 mod keygen;
 mod new;

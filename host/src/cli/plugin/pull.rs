@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    registry: registry::Args,
+    registry: registry::RegistryArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {

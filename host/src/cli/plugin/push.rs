@@ -31,7 +31,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "KEY")]
     key: Option<PathBuf>,
     #[command(flatten)]
-    registry: registry::Args,
+    registry: registry::RegistryArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Ended> {

@@ -10,7 +10,7 @@ use crate::registry::{Reference, Registry, RegistryOptions, default_credentials_
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
-pub(super) struct Args {
+pub(super) struct RegistryArgs {
     /// A file with credentials of registries, as `docker login` writes it [default: $DOCKER_CONFIG/config.json or ~/.docker/config.json]
     #[arg(long, value_name = "FILE")]
     credentials_file: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Args {
     ca_file: Option<PathBuf>,
 }
 
-impl Args {
+impl RegistryArgs {
     /// What asks them; nothing is kept.
     pub(super) fn registry(&self) -> Registry {
         let mut options = RegistryOptions::default();

@@ -7,6 +7,7 @@ mod good;
 mod http;
 mod plugin;
 mod rest;
+mod trust;
 mod yaml;
 
 use super::{Config, Faults};

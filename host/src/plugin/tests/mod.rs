@@ -5,6 +5,7 @@ mod http;
 mod loading;
 mod misbehaving;
 pub(crate) mod odd;
+mod signed;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -57,7 +57,8 @@ struct Tail {
 
 impl Tail {
     fn start(config: TailConfig, sink: &Arc<FakeSink>) -> Self {
-        let source = SourceConfig { name: "app".into(), tenant: None, tag: "app.tag".into(), kind: SourceKind::Tail(config) };
+        let source =
+            SourceConfig { name: "app".into(), tenant: None, tag: "app.tag".into(), kind: SourceKind::Tail(config) };
         let shutdown = CancellationToken::new();
         let running = spawn_into(&source, Arc::new(sink.clone()), shutdown.clone()).unwrap();
         Self { running, shutdown }

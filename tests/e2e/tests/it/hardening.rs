@@ -12,8 +12,13 @@ use crate::support::{archive, s3};
 fn a_process_that_is_ended_by_force_leaves_no_core_dump() {
     let (place, s3) = (Place::new().unwrap(), s3());
     place.configure(&s3.endpoint(), &format!("{}{}", place.tail("app"), archive(1, "max_age: 1s", &[]))).unwrap();
-    let script = format!("ulimit -c unlimited 2>/dev/null; exec {} run -c {}", wharf_binary().unwrap().display(), place.config().display());
-    let mut child = command("sh".as_ref()).args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let script = format!(
+        "ulimit -c unlimited 2>/dev/null; exec {} run -c {}",
+        wharf_binary().unwrap().display(),
+        place.config().display()
+    );
+    let mut child =
+        command("sh".as_ref()).args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("Wharf is ready", 120, || place.admin("/ready").is_ok_and(|answer| answer.status == 200));
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();

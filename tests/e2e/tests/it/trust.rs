@@ -48,7 +48,8 @@ fn openssl(folder: &Path, arguments: &str) {
     assert!(ended.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-const OUTPUT: &str = "match: \"*\", grants: { s3: [{ bucket: logs }] }, config: { bucket: logs, key_format: /a/$INDEX }";
+const OUTPUT: &str =
+    "match: \"*\", grants: { s3: [{ bucket: logs }] }, config: { bucket: logs, key_format: /a/$INDEX }";
 
 fn write(folder: &Path, top: &str, outputs: &str) {
     let text = format!("data_dir: ./data\n{top}sources: {{ app: {{ type: stdin }} }}\n{outputs}");
@@ -63,10 +64,19 @@ fn only_a_component_that_a_trusted_key_signed_is_looked_at() {
     let made = good(folder, "plugin keygen team");
     assert!(made.contains("ed25519 "), "{made}");
     good(folder, "plugin keygen other --type p256");
-    write(folder, "plugins: { trusted_keys: [team.pub] }\n", &format!("outputs:\n  live: {{ plugin: ./own.wasm, {OUTPUT} }}\n"));
+    write(
+        folder,
+        "plugins: { trusted_keys: [team.pub] }\n",
+        &format!("outputs:\n  live: {{ plugin: ./own.wasm, {OUTPUT} }}\n"),
+    );
 
     let said = refused(folder, "validate -c wharf.yaml", 78);
-    assert!(said.contains("wharf.yaml:5:19: outputs.live.plugin: plugin own.wasm: it is not signed: there is no own.wasm.sig"), "{said}");
+    assert!(
+        said.contains(
+            "wharf.yaml:5:19: outputs.live.plugin: plugin ./own.wasm: it is not signed: there is no ./own.wasm.sig"
+        ),
+        "{said}"
+    );
     assert!(said.contains("help: `wharf plugin sign FILE --key KEY`"), "{said}");
 
     good(folder, "plugin sign own.wasm --key team.key");
@@ -96,7 +106,7 @@ fn only_a_component_that_a_trusted_key_signed_is_looked_at() {
 
     std::fs::write(folder.join("own.wasm.sig"), "hello").unwrap();
     let said = refused(folder, "validate -c wharf.yaml", 78);
-    assert!(said.contains("its signature own.wasm.sig: it is damaged: its 5 bytes"), "{said}");
+    assert!(said.contains("its signature ./own.wasm.sig: it is damaged: its 5 bytes"), "{said}");
 
     std::fs::remove_file(folder.join("team.pub")).unwrap();
     let said = refused(folder, "validate -c wharf.yaml", 78);
@@ -129,7 +139,7 @@ fn a_tenants_list_of_keys_takes_the_place_of_the_common_one() {
     write(folder, top, &(own.clone() + &tenants("signature: common.sig, ", "")));
     let said = refused(folder, "validate -c wharf.yaml", 78);
     assert!(said.contains("tenants.acme.outputs.live.plugin") && said.contains("tried: ed25519 "), "{said}");
-    assert!(said.contains("tenants.globex.outputs.live.plugin: plugin own.wasm: it is not signed"), "{said}");
+    assert!(said.contains("tenants.globex.outputs.live.plugin: plugin ./own.wasm: it is not signed"), "{said}");
     assert!(!said.contains(" outputs.live.plugin"), "the operator's own need not be signed: {said}");
 
     write(folder, "plugins: { trusted_keys: [common.pub] }\n", &own);
@@ -139,7 +149,11 @@ fn a_tenants_list_of_keys_takes_the_place_of_the_common_one() {
 #[test]
 fn a_component_comes_from_a_registry_once_and_then_from_the_disk() {
     let Some(program) = docker_registry() else {
-        skip::skip("a_component_comes_from_a_registry_once_and_then_from_the_disk", "docker-registry is not installed", false);
+        skip::skip(
+            "a_component_comes_from_a_registry_once_and_then_from_the_disk",
+            "docker-registry is not installed",
+            false,
+        );
         return;
     };
     let place = Place::new().unwrap();
@@ -177,12 +191,12 @@ fn a_component_comes_from_a_registry_once_and_then_from_the_disk() {
     good(&folder, &format!("plugin push own.wasm {reference} --key team.key"));
     good(&folder, "validate -c wharf.yaml");
 
-    let mut writer = LogWriter::create(&place.log("app.log")).unwrap();
+    let mut writer = LogWriter::open(&place.log("app.log"), "a", 80).unwrap();
     let mut run = |lines: u64| {
         let mut wharf = place.start().unwrap();
         writer.write(lines).unwrap();
         let wanted = writer.written();
-        wharf.wait_until("all is delivered", 60, || delivered(&s3).lines().count() as u64 >= wanted);
+        wharf.wait_until("all is delivered", 60, || delivered(&s3).lines() as u64 >= wanted);
         wharf.stop();
     };
     run(10);
@@ -219,7 +233,13 @@ fn what_a_component_asks_for_and_what_an_output_grants_are_shown_side_by_side() 
     std::fs::copy(component(), folder.join("own.wasm")).unwrap();
     let configure = |grants: &str| {
         let output = OUTPUT.replace("s3: [{ bucket: logs }]", grants);
-        write(folder, "", &format!("outputs:\n  live: {{ plugin: ./own.wasm, {output} }}\n  built_in: {{ plugin: s3, match: x, config: {{ bucket: logs, key_format: /b/$INDEX }} }}\n"));
+        write(
+            folder,
+            "",
+            &format!(
+                "outputs:\n  live: {{ plugin: ./own.wasm, {output} }}\n  built_in: {{ plugin: s3, match: x, config: {{ bucket: logs, key_format: /b/$INDEX }} }}\n"
+            ),
+        );
     };
     let against = "plugin inspect own.wasm --against wharf.yaml --output live";
     configure("s3: [{ bucket: logs, key_prefix: a/ }], http: [\"https://a.example\"], storage: 1MiB");
@@ -234,10 +254,16 @@ fn what_a_component_asks_for_and_what_an_output_grants_are_shown_side_by_side() 
 
     configure("s3: [{ bucket: logs, key_prefix: b/ }]");
     let (code, told, said) = wharf(folder, against);
-    assert!(code == Some(1) && told.contains("MISSING: grants.s3") && said.contains("1 grant is missing"), "{told}{said}");
+    assert!(
+        code == Some(1) && told.contains("MISSING: grants.s3") && said.contains("1 grant is missing"),
+        "{told}{said}"
+    );
     let told = good(folder, "plugin inspect s3 --against wharf.yaml --output built_in");
     assert!(told.contains("follows from its configuration"), "{told}");
-    assert!(refused(folder, "plugin inspect own.wasm --against wharf.yaml --output no", 1).contains("there are live, built_in"));
+    assert!(
+        refused(folder, "plugin inspect own.wasm --against wharf.yaml --output no", 1)
+            .contains("there are live, built_in")
+    );
 
     // An import that is not answered is a fault before anything runs.
     configure("http: []");
