@@ -2,8 +2,8 @@
 //!
 //! An import is the most that a component could ask for: one that imports `http` and is granted no destination cannot do what it was
 //! written for, and says so here instead of with its first batch. It may have more in it than its configuration uses; then an empty grant
-//! (`http: []`) says that somebody thought of it. Tool chains of script languages import all that the host has, whatever the script uses:
-//! such imports say nothing, and what the script does is checked with each call, as it is for everybody.
+//! (`http: []`) says that somebody thought of it. `wharf plugin build` imports what a project uses, but tool chains of script languages that are
+//! called by hand import all that the host has: such imports say nothing, and what the script does is checked with each call, as for everybody.
 
 use crate::config::{Fault, GrantsConfig, OutputConfig, fault_at_plugin};
 use crate::plugin::{Plugin, PluginSource};
