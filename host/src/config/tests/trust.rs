@@ -46,7 +46,7 @@ fn faults_of_keys_are_told_where_they_are() {
         ),
         (
             "plugins: { trusted_keys: [\"${BUCKET}\"] }",
-            "plugins.trusted_keys[0]: the key file the value of the environment variable BUCKET cannot be read",
+            "plugins.trusted_keys[0]: the key file text from the environment variable BUCKET cannot be read",
         ),
         (
             "plugins: { trusted_keys: [Cargo.toml] }",
