@@ -24,6 +24,27 @@ pub fn for_testing() -> anyhow::Result<()> {
         Err(error) if !in_ci() => println!("  {}: {error:#}", show::bad("not installed")),
         Err(error) => return Err(error.context("installing the tests' tools")),
     }
+    docker_registry()
+}
+
+/// A registry that is not ours. Only who is root on a machine of Debian's kind can have it installed; the others' tests say that they did not run.
+fn docker_registry() -> anyhow::Result<()> {
+    if std::process::Command::new("docker-registry").arg("--version").output().is_ok() {
+        return Ok(());
+    }
+    println!("  a registry for components (docker-registry, of the system's packages) …");
+    let apt = |arguments: &[&str]| {
+        let mut apt = std::process::Command::new("apt-get");
+        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
+        crate::run(&mut apt, "installing docker-registry")
+    };
+    let install = ["install", "-y", "-qq", "--no-install-recommends", "docker-registry"];
+    // A fresh machine may not know the packages yet.
+    let installed = apt(&install).or_else(|_| apt(&["update", "-qq"]).and_then(|()| apt(&install)));
+    match installed {
+        Err(error) if !in_ci() => println!("  {}: {error:#}", show::bad("not installed")),
+        installed => installed?,
+    }
     Ok(())
 }
 

@@ -10,7 +10,7 @@ pub use options::{ConfigOption, options};
 
 use crate::plugin::anatomy::{Anatomy, Import};
 use crate::plugin::wit::PACKAGE;
-use crate::plugin::{LoadError, Pin, PluginHost, PluginSource};
+use crate::plugin::{LoadError, Pin, PluginHost, PluginSource, Requirements};
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Inspection {
     /// # Errors
     /// Where it is not there, or cannot be read.
     pub async fn of(source: &PluginSource, host: &PluginHost) -> Result<Self, LoadError> {
-        let anatomy = Anatomy::of(source).await?;
+        let anatomy = Anatomy::of(source, Some(host)).await?;
         let built_in = matches!(source, PluginSource::BuiltIn(_));
         let mut inspection = Self { anatomy, described: None, schema: Value::Null, built_in, problem: None };
         if let Some((what, help)) = inspection.anatomy.unfit.clone() {
@@ -71,7 +71,7 @@ impl Inspection {
         }
         // What is run is what was taken apart.
         let pin = Pin::parse(&inspection.anatomy.digest);
-        match host.load_pinned(source, pin.as_ref()).await {
+        match host.load_required(source, &Requirements { pin: pin.as_ref(), ..Requirements::default() }).await {
             Ok(plugin) => {
                 let descriptor = plugin.descriptor();
                 inspection.described = Some((descriptor.name.clone(), descriptor.version.clone()));

@@ -14,7 +14,7 @@ pub(super) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<I
 }
 
 /// All of them in one text. Many wrappers repeat what they wrap: that is said once.
-pub(super) fn chain(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut told = String::new();
     for cause in causes(error) {
         let text = cause.to_string();

@@ -32,6 +32,7 @@ use crate::fair;
 
 pub(crate) use aws::check_environment;
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
+pub(crate) use causes::chain;
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub use limit::Reached;

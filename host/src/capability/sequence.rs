@@ -1,7 +1,9 @@
 //! `sequence`: counters that never repeat and never go back (`$INDEX`).
 //!
-//! An output has a namespace of its own, so there is nothing to grant; a name has at most 512 bytes. The guest sees a number only
+//! An output has a namespace of its own; which counters it may have in there, [`grant`] says. A name has at most 512 bytes. The guest sees a number only
 //! once the state has it on the disk: only the state's `Flushed` yields one.
+
+mod grant;
 
 use wasmtime::component::Resource;
 
@@ -50,6 +52,9 @@ impl Caller {
         if name.len() > KEY_BYTES {
             let reached = Reached::fixed("a counter's name", Unit::Bytes, KEY_BYTES as u64, name.len() as u64);
             return Ok(Err(reached.refusal()));
+        }
+        if let Err(refused) = grant::check_name(self.services.output(), &self.services.grants().sequences, &name) {
+            return Ok(Err(refused));
         }
         let state = match self.work() {
             Ok(work) => work.state.clone(),

@@ -1,8 +1,10 @@
 //! `storage`: small durable state of an output.
 //!
-//! An output has a namespace of its own, so there is nothing to grant. Keys have 1 to 512 bytes, values at most 1,024; a transaction
+//! An output has a namespace of its own; how much it may hold, its limits and [`grant`] say. Keys have 1 to 512 bytes, values at most 1,024; a transaction
 //! has at most 256 changes; what an output's rows hold (16 MiB where nothing is said), and those of a tenant, is bounded in the transaction. Every
 //! change is on the disk when the call returns.
+
+pub(super) mod grant;
 
 use std::sync::Arc;
 
@@ -51,7 +53,10 @@ impl storage::Host for Caller {
     ) -> wasmtime::Result<Result<bool, HostError>> {
         let checked = check_key(&key).and_then(|()| new.as_deref().map_or(Ok(()), check_value));
         let quota = self.quota();
+        let granted = self.services.grants().storage_bytes;
         self.with_state(checked, move |state, output| {
+            let added = new.as_ref().map_or(0, |new| key.len() + new.len());
+            grant::check_added(output, granted, || state.stored_bytes(output), added as u64)?;
             let state = state.within(quota.quota());
             let set = state.compare_and_set(output, &key, expected.as_deref(), new.as_deref());
             set.map(Flushed::get).map_err(|error| quota.refused(error))
@@ -150,7 +155,14 @@ impl Caller {
         changes: Vec<Change>,
     ) -> impl FnOnce(&State, &str) -> Result<(), HostError> + Send + use<> + 'static {
         let quota = self.quota();
+        let granted = self.services.grants().storage_bytes;
+        let added = changes.iter().map(|change| match change {
+            Change::Set(key, value) => key.len() + value.len(),
+            Change::Delete(_) => 0,
+        });
+        let added = added.sum::<usize>() as u64;
         move |state, output| {
+            grant::check_added(output, granted, || state.stored_bytes(output), added)?;
             let applied = state.within(quota.quota()).apply(output, &changes);
             applied.map(Flushed::get).map_err(|error| quota.refused(error))
         }

@@ -14,8 +14,8 @@ Examples:
   wharf validate -c wharf.yaml
   BUCKET=test wharf validate -c wharf.yaml    what ${BUCKET} in the file reads
 
-Nothing is made, opened for writing, or asked over the network. Each output's component is
-loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
+Nothing is made, opened for writing, or asked over the network, but for a component in a registry
+that was not pulled yet. Each output's component is loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
 them on standard error, each with file:line:column).";
 
 /// Arguments.
@@ -57,7 +57,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// A host that leaves nothing behind.
 fn host(config: &Config) -> Result<PluginHost, Ended> {
-    Ok(PluginHost::new(HostOptions::of(config, None, 1))?)
+    Ok(PluginHost::new(HostOptions::of(config, None, 1))?
+        .with_registry(crate::run::registry(config).with_store(&crate::run::registry_store(config), false)))
 }
 
 fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {

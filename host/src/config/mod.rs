@@ -26,6 +26,7 @@ mod model;
 mod node;
 mod otlp;
 mod outputs;
+mod own_grants;
 mod parse;
 mod reader;
 mod rest;
@@ -39,6 +40,7 @@ mod tenant_limits;
 mod tenants;
 mod tokens;
 mod top;
+mod trust;
 pub mod units;
 mod yaml;
 

@@ -12,8 +12,10 @@ use super::http_destination::HttpDestination;
 use super::limits::Limits;
 use super::secret::{Secret, SecretSource};
 use super::spans::PluginConfigSpans;
-use crate::plugin::{Pin, PluginSource};
+use crate::plugin::{Pin, PluginSource, Requirements};
 use crate::queue::WhenFull;
+use crate::registry::Pull;
+use crate::trust::TrustedKeys;
 
 /// A whole configuration.
 #[derive(Debug, Clone)]
@@ -55,6 +57,18 @@ impl Config {
         self.tenants.iter().find(|tenant| *tenant.name == *name)
     }
 
+    /// What must be true of an output's component before anything in it is looked at. A tenant's list of keys replaces the common one, and is
+    /// always asked for; the common one is asked for of the operator's own outputs unless `plugins.require_signature` says no.
+    #[must_use]
+    pub fn requirements_of<'a>(&'a self, output: &'a OutputConfig) -> Requirements<'a> {
+        let common = self.plugins.trusted_keys.as_ref();
+        let keys = match &output.tenant {
+            None => common.filter(|_| self.plugins.require_signature),
+            Some(name) => self.tenant(name).and_then(|tenant| tenant.trusted_keys.as_ref()).or(common),
+        };
+        Requirements { pin: output.pin.as_ref(), keys, signature: output.signature.as_deref(), pull: output.pull }
+    }
+
     /// The credentials that an output may be granted: its tenant's, or the operator's own.
     #[must_use]
     pub fn credentials_of(&self, output: &OutputConfig) -> &[Credential] {
@@ -85,6 +99,8 @@ pub struct TenantConfig {
     pub own_identity: bool,
     /// What its outputs may be granted of credentials. Never the operator's.
     pub credentials: Vec<Credential>,
+    /// Keys of which one must have signed each of its components; none: the common ones.
+    pub trusted_keys: Option<TrustedKeys>,
     /// The file that it is written in.
     pub file: Arc<str>,
 }
@@ -202,12 +218,39 @@ pub struct AdminConfig {
 }
 
 /// Where plugins are, and what they may take.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginsConfig {
     /// Folders in which a name that is no built-in's is looked for, as `<name>.wasm`.
     pub dirs: Vec<PathBuf>,
+    /// Keys of which one must have signed each component that is not built in; none: no signature is asked for.
+    pub trusted_keys: Option<TrustedKeys>,
+    /// Whether the operator's own components must be signed as well. Default true; it says something where there are keys.
+    pub require_signature: bool,
+    /// How registries are reached.
+    pub registry: RegistryConfig,
     /// What each may take, where its output or its tenant says nothing else.
     pub limits: Limits,
+}
+
+impl Default for PluginsConfig {
+    fn default() -> Self {
+        Self {
+            dirs: vec![],
+            trusted_keys: None,
+            require_signature: true,
+            registry: RegistryConfig::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// How registries are reached, beside what `http` says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RegistryConfig {
+    /// A file with credentials, as `docker login` writes it.
+    pub credentials_file: Option<PathBuf>,
+    /// Registries (`host`, `host:port`) that are asked without TLS; none: those on this machine.
+    pub plain_http: Option<Vec<String>>,
 }
 
 /// A source.
@@ -630,6 +673,10 @@ pub struct OutputConfig {
     pub plugin_source: PluginSource,
     /// The digest that it must have.
     pub pin: Option<Pin>,
+    /// Where its signature is; none: beside it, or in its registry.
+    pub signature: Option<PathBuf>,
+    /// When its registry is asked.
+    pub pull: Pull,
     /// Glob over tags: `*` is any characters, `?` is one. Several are separated by blanks.
     pub matches: Vec<String>,
     /// Workers. Default 1.
@@ -741,6 +788,22 @@ pub struct GrantsConfig {
     pub http: Vec<HttpDestination>,
     /// Credentials that HTTP requests may name.
     pub credentials: Vec<GrantedCredential>,
+    /// Bytes that its rows in the host's storage may hold; none is the default, 16 MiB.
+    pub storage_bytes: Option<u64>,
+    /// Counters that it may have.
+    pub sequences: SequenceGrant,
+    /// Interfaces whose grant is written, be it empty: somebody thought of them.
+    pub considered: Vec<&'static str>,
+}
+
+/// Counters (`sequence`) that a plugin may have. They are its output's own, so all are granted where nothing is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SequenceGrant {
+    /// Any.
+    #[default]
+    All,
+    /// These; an empty list is none.
+    Named(Vec<Arc<str>>),
 }
 
 impl GrantsConfig {

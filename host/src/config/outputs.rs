@@ -19,10 +19,14 @@ use super::top::{FOREVER, MOMENT};
 use super::units::format_duration;
 use crate::plugin::{Pin, PluginSource};
 use crate::queue::WhenFull;
+use crate::registry::{Pull, Reference};
 
 const ELSEWHERE: Elsewhere = &[
     ("name", "the output's name is its key under \"outputs\"; the component is \"plugin\""),
     ("type", "did you mean \"plugin\"?"),
+    ("sig", "did you mean \"signature\"?"),
+    ("pull_policy", "did you mean \"pull\"?"),
+    ("trusted_keys", "it belongs under \"plugins\" at the top level, or to a tenant"),
     ("digest", "did you mean \"sha256\"?"),
     ("checksum", "did you mean \"sha256\"?"),
     ("tag", "did you mean \"match\"?"),
@@ -108,6 +112,8 @@ fn one(
         section.fault("plugin", what, help);
     }
     let pin = pin(&mut section, plugin_source.as_ref());
+    let signature = signature(&mut section, plugin_source.as_ref(), components.folder);
+    let pull = pull(&mut section, plugin_source.as_ref());
     let matches = matches(&mut section);
     let workers = section.count("workers", 1..=64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let batch = section.section("batch").map(batch).unwrap_or_default();
@@ -123,6 +129,8 @@ fn one(
     if let Some(PluginSource::Named { .. }) = &plugin_source {
         config_spans.note_dirs(components.dirs_hidden);
     }
+    // What its name is in messages names its signature as well.
+    config_spans.note_dirs(&section.hidden("signature"));
     let configured = section.has("config");
     let otherwise = "options of the plugin itself belong under \"config\"";
     let unknown = section.finish_with(ELSEWHERE, otherwise);
@@ -136,6 +144,8 @@ fn one(
         plugin: plugin?,
         plugin_source: plugin_source?,
         pin,
+        signature,
+        pull,
         matches: matches.unwrap_or_default(),
         workers,
         batch,
@@ -153,6 +163,16 @@ fn one(
 /// The component, as it is written.
 fn plugin(section: &mut Section<'_>) -> Option<String> {
     let plugin = section.text("plugin")?;
+    if Reference::is_meant(&plugin) {
+        return match Reference::parse(&plugin) {
+            Ok(_) => Some(plugin),
+            Err(what) => {
+                let help = "write it as in oci://registry.example.com/team/to-acme:1.2.0";
+                section.fault("plugin", format!("is no reference to a registry: {what}"), Some(help.into()));
+                None
+            }
+        };
+    }
     if let Some((path, _)) = plugin.split_once("@sha256:") {
         let path = if section.is_hidden("plugin") { "…" } else { path };
         let help = format!("write plugin: {path} and, beside it, sha256: with the 64 hexadecimal digits");
@@ -178,6 +198,26 @@ fn pin(section: &mut Section<'_>, source: Option<&PluginSource>) -> Option<Pin> 
         section.fault("sha256", message, Some("`sha256sum FILE` and `wharf plugin inspect FILE` show it".into()));
     }
     pin
+}
+
+/// Where the component's signature is.
+fn signature(section: &mut Section<'_>, source: Option<&PluginSource>, folder: &Path) -> Option<PathBuf> {
+    let file = section.text("signature")?;
+    if let Some(PluginSource::BuiltIn(name)) = source {
+        let message = format!("a built-in component needs no signature: {name} is part of this program");
+        section.fault("signature", message, Some("leave it out".into()));
+    }
+    Some(folder.join(file))
+}
+
+/// When the component's registry is asked.
+fn pull(section: &mut Section<'_>, source: Option<&PluginSource>) -> Pull {
+    let pull = section.one_of("pull", &[("if_missing", Pull::IfMissing), ("always", Pull::Always)]);
+    if let Some(source) = source.filter(|source| pull.is_some() && !matches!(source, PluginSource::Registry(_))) {
+        let what = if matches!(source, PluginSource::BuiltIn(_)) { "a built-in component" } else { "a file" };
+        section.fault("pull", format!("{what} is not pulled: only what is in a registry (oci://…) is"), None);
+    }
+    pull.unwrap_or_default()
 }
 
 /// The output's `aws` over the common one, or its tenant's. Who a tenant's outputs are is the tenant's: were it each output's own, one could
@@ -262,6 +302,9 @@ pub(crate) fn retry(mut section: Section<'_>) -> RetryConfig {
 }
 
 pub(crate) fn grants(mut section: Section<'_>, known: &Credentials) -> GrantsConfig {
+    let considered = ["s3", "cloudwatch_logs", "http"].into_iter().filter(|key| section.has(key)).collect();
+    let storage_bytes = section.size("storage", 0..=1 << 40);
+    let sequences = super::own_grants::sequences(&mut section);
     let s3 = each_grant(&mut section, "s3", "{ bucket, key_prefix }", s3_grant);
     let cloudwatch_logs = each_grant(&mut section, "cloudwatch_logs", "{ log_group }", log_group_grant);
     let http = super::http::granted(&mut section);
@@ -270,8 +313,10 @@ pub(crate) fn grants(mut section: Section<'_>, known: &Credentials) -> GrantsCon
         ("logs", "did you mean \"cloudwatch_logs\"?"),
         ("hosts", "did you mean \"http\"?"),
         ("https", "did you mean \"http\"?"),
+        ("sequence", "did you mean \"sequences\"?"),
+        ("storage_bytes", "did you mean \"storage\"?"),
     ]);
-    GrantsConfig { s3, cloudwatch_logs, http, credentials }
+    GrantsConfig { s3, cloudwatch_logs, http, credentials, storage_bytes, sequences, considered }
 }
 
 /// The grants of one service, a list of maps; one alone may stand for a list of one.

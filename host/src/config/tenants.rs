@@ -132,6 +132,7 @@ fn one(mut section: Section<'_>, name: &str, limits: &TenantLimits, around: Arou
     within(&section, &limits, sources.len(), &outputs);
     let tags_at = section.place_of("tags");
     let file = section.sink().file().clone();
+    let trusted_keys = super::trust::trusted_keys(&mut section, around.components.folder);
     section.finish(ELSEWHERE);
     all.sources.extend(sources);
     all.outputs.extend(outputs);
@@ -144,6 +145,7 @@ fn one(mut section: Section<'_>, name: &str, limits: &TenantLimits, around: Arou
         aws: aws.config,
         own_identity,
         credentials: credentials.whole,
+        trusted_keys,
         file,
     });
 }

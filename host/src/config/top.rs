@@ -148,12 +148,33 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
 fn plugins(mut section: Section<'_>, folder: &Path) -> (PluginsConfig, Hidden) {
     let dirs = section.texts("dir").unwrap_or_default();
     let hidden = section.hidden("dir");
-    let plugins =
-        PluginsConfig { dirs: dirs.iter().map(|dir| folder.join(dir)).collect(), limits: plugin_limits(&mut section) };
+    let trusted_keys = super::trust::trusted_keys(&mut section, folder);
+    let require_signature = section.boolean("require_signature");
+    if require_signature == Some(true) && !section.has("trusted_keys") {
+        let help = "write trusted_keys: [KEY.pub]; `wharf plugin keygen` makes a key";
+        section.fault(
+            "require_signature",
+            "there are no trusted_keys that a signature could be checked with",
+            Some(help.into()),
+        );
+    }
+    let registry = section.section("registry").map(|section| super::trust::registry(section, folder));
+    let plugins = PluginsConfig {
+        trusted_keys,
+        require_signature: require_signature.unwrap_or(true),
+        registry: registry.unwrap_or_default(),
+        dirs: dirs.iter().map(|dir| folder.join(dir)).collect(),
+        limits: plugin_limits(&mut section),
+    };
     section.finish(&[
         ("dirs", "did you mean \"dir\"? It may be a list"),
         ("path", "did you mean \"dir\"?"),
         ("folder", "did you mean \"dir\"?"),
+        ("keys", "did you mean \"trusted_keys\"?"),
+        ("public_keys", "did you mean \"trusted_keys\"?"),
+        ("registries", "did you mean \"registry\"?"),
+        ("signature", "it belongs to an output, beside \"plugin\""),
+        ("pull", "it belongs to an output, beside \"plugin\""),
         ("sha256", "it belongs to an output, beside \"plugin\""),
     ]);
     (plugins, hidden)

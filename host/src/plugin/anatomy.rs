@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::binary::Binary;
 use super::compatible::{self, Decoded, Unfit};
 use super::read::{Bytes, read};
-use super::{LoadError, PluginSource};
+use super::{LoadError, PluginHost, PluginSource, Requirements};
 use crate::capability::blocking;
 
 /// A component taken apart.
@@ -52,12 +52,13 @@ impl Import {
 }
 
 impl Anatomy {
-    /// Takes a component apart.
+    /// Takes a component apart. `host` is whoever can get it where it is in a registry.
     ///
     /// # Errors
     /// Where it is not there, or cannot be read.
-    pub async fn of(source: &PluginSource) -> Result<Self, LoadError> {
-        let Bytes { name, bytes } = read(source).await?;
+    pub async fn of(source: &PluginSource, host: Option<&PluginHost>) -> Result<Self, LoadError> {
+        let registry = host.and_then(PluginHost::registry);
+        let Bytes { name, bytes, .. } = read(source, &Requirements::default(), registry).await?;
         let failed = name.clone();
         let taken = blocking(move || Self::take(name, &bytes)).await;
         taken.map_err(|error| LoadError::Unusable { name: failed, what: format!("{error:#}"), help: None })

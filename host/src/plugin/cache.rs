@@ -5,6 +5,9 @@
 //! code, with a random key of this data directory. Code that was damaged, cut short, copied from elsewhere or changed by somebody who
 //! cannot read the key is never loaded: it is removed, and the component compiled anew. The directory is 0700, the key 0600; who can read
 //! the key could as well replace the binary.
+//!
+//! Code is read into memory, authenticated there, and loaded from there: no file is mapped, so one that grows, shrinks or is replaced meanwhile
+//! changes nothing.
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -126,12 +129,12 @@ impl Cache {
     }
 }
 
-/// The key of this data directory, made at random the first time. One that does not have the right length is replaced: all that it
-/// vouched for is then made anew.
+/// The key of this data directory, made at random the first time. One that does not have the right length, or that others than its user may
+/// read, is replaced: all that it vouched for is then made anew.
 fn key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     if let Ok(mut file) = File::open(path)
-        && file.metadata()?.len() == KEY_BYTES as u64
+        && is_secret(&file.metadata()?)
     {
         file.read_exact(&mut key)?;
         return Ok(key);
@@ -144,6 +147,10 @@ fn key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(key)
+}
+
+fn is_secret(key: &fs::Metadata) -> bool {
+    key.len() == KEY_BYTES as u64 && key.permissions().mode() & 0o077 == 0
 }
 
 /// What the engine's code depends on: wasmtime's version, the processor's features, the settings.
@@ -227,6 +234,28 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&inner), 0o700);
         assert_eq!(mode(&inner.join("key")), 0o600);
+    }
+
+    #[test]
+    fn a_key_that_others_could_read_vouches_for_nothing_any_more() {
+        let (dir, engine) = (tempfile::tempdir().unwrap(), engine());
+        Cache::open(dir.path()).unwrap().put(&engine, &DIGEST, &Component::new(&engine, EMPTY).unwrap()).unwrap();
+        let (key, before) = (dir.path().join("key"), fs::read(dir.path().join("key")).unwrap());
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Cache::open(dir.path()).unwrap().get(&engine, &DIGEST).is_none());
+        assert_ne!(fs::read(&key).unwrap(), before);
+        assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_with_more_behind_it_is_not_taken() {
+        let (dir, engine) = (tempfile::tempdir().unwrap(), engine());
+        let cache = Cache::open(dir.path()).unwrap();
+        cache.put(&engine, &DIGEST, &Component::new(&engine, EMPTY).unwrap()).unwrap();
+        let file = only_file(dir.path());
+        fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(b"more").unwrap();
+        assert!(cache.get(&engine, &DIGEST).is_none());
+        assert!(!file.exists());
     }
 
     #[test]

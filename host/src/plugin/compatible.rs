@@ -15,7 +15,7 @@ use crate::capability::bindings::WIT_VERSION;
 use crate::capability::one_line;
 
 /// Largest component: script languages bring their interpreter along.
-pub(super) const MAX_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 /// What plugins of this package export.
 const EXPORT: &str = "wharf:output/output";

@@ -44,6 +44,12 @@ pub(super) fn engine(options: &HostOptions) -> wasmtime::Result<Engine> {
     Ok(engine)
 }
 
+/// Opens what the pool needs of `/proc/self`. A process that may not be dumped cannot open it any more, unless it is root's; wasmtime keeps it
+/// open from then on.
+pub(crate) fn open_pagemap() {
+    let _ = PoolingAllocationConfig::is_pagemap_scan_available();
+}
+
 /// `stack` is a guest's.
 fn config(stack: usize) -> Config {
     let mut config = Config::new();

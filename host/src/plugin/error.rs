@@ -35,6 +35,26 @@ pub enum LoadError {
         /// What to do.
         help: Option<String>,
     },
+    /// It could not be had from its registry.
+    #[error("plugin {name}: {what}{}", in_help(.help))]
+    Registry {
+        /// The reference.
+        name: String,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// It has to be signed, and nobody who is trusted has signed it.
+    #[error("plugin {name}: {what}\n    help: {help}")]
+    Untrusted {
+        /// File, name or reference.
+        name: String,
+        /// What is missing or wrong.
+        what: String,
+        /// What to do.
+        help: String,
+    },
     /// It is not what it is pinned to.
     #[error("plugin {name} is pinned to the SHA-256 {pinned}, and what is there has {found}{}", in_help(&self.help()))]
     OtherDigest {
@@ -57,7 +77,7 @@ impl LoadError {
     pub fn cause(&self) -> String {
         match self {
             Self::Read { cause, .. } => cause.to_string(),
-            Self::Unusable { what, .. } => what.clone(),
+            Self::Unusable { what, .. } | Self::Registry { what, .. } | Self::Untrusted { what, .. } => what.clone(),
             Self::Unknown { known, .. } => format!("there is no plugin of this name: {known}"),
             Self::OtherDigest { found, .. } => {
                 format!("it is pinned to another SHA-256 than that of what is there, which is {found}")
@@ -80,7 +100,8 @@ impl LoadError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } => None,
-            Self::Unusable { help, .. } | Self::Unknown { help, .. } => help.clone(),
+            Self::Unusable { help, .. } | Self::Unknown { help, .. } | Self::Registry { help, .. } => help.clone(),
+            Self::Untrusted { help, .. } => Some(help.clone()),
             Self::OtherDigest { name, found, .. } => Some(format!(
                 "put the component that was meant back; if this one is meant (`wharf plugin inspect {name}` shows it), write sha256: {found}"
             )),

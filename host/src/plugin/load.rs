@@ -15,16 +15,18 @@ use super::cache::{Cache, Digest};
 use super::call::{attempt, begin};
 use super::compatible::{Decoded, Unfit};
 use super::read::{Bytes, read};
+use super::signed;
 use super::store::{self, Data};
 use super::worker::SETUP_TIMEOUT;
 use super::{
-    Descriptor, HostOptions, LoadError, Pin, Plan, PluginSource, StartError, Worker, WorkerContext, answer, compatible,
-    death, engine,
+    Descriptor, HostOptions, LoadError, Plan, PluginSource, Requirements, StartError, Worker, WorkerContext, answer,
+    compatible, death, engine,
 };
 use crate::capability::log::GuestLog;
 use crate::capability::share::Budget;
 use crate::capability::{Caller, Reached, Services, bindings, blocking, cut};
 use crate::config::{Limit, Unit};
+use crate::registry::Registry;
 
 /// Components that are compiled at the same time.
 const COMPILING: usize = 2;
@@ -35,6 +37,7 @@ const MESSAGE_BYTES: usize = 4096;
 #[derive(Clone)]
 pub struct PluginHost {
     inner: Arc<Host>,
+    registry: Option<Registry>,
 }
 
 struct Host {
@@ -84,7 +87,20 @@ impl PluginHost {
         let compiling = Arc::new(Semaphore::new(COMPILING));
         Ok(Self {
             inner: Arc::new(Host { options, engine, linker, cache, memory, compiling, loaded: Mutex::default() }),
+            registry: None,
         })
+    }
+
+    /// The same, where components may come from a registry.
+    #[must_use]
+    pub fn with_registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// What registries are asked with.
+    pub(super) fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref()
     }
 
     /// Loads, compiles (or takes from the cache), checks and links a component, and asks it to describe itself.
@@ -92,16 +108,16 @@ impl PluginHost {
     /// # Errors
     /// See [`LoadError`].
     pub async fn load(&self, source: &PluginSource) -> Result<Plugin, LoadError> {
-        self.load_pinned(source, None).await
+        self.load_required(source, &Requirements::default()).await
     }
 
-    /// The same, where it must have a certain digest. What is hashed is in memory, and is what is compiled: a file that changes meanwhile
-    /// changes nothing. Nothing of a component with another digest is looked at, let alone run.
+    /// The same, where it must have a certain digest, or be signed. What is hashed and verified is in memory, and is what is compiled: a file that
+    /// changes meanwhile changes nothing. Nothing of another component is looked at, let alone run.
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub async fn load_pinned(&self, source: &PluginSource, pin: Option<&Pin>) -> Result<Plugin, LoadError> {
-        let Bytes { name, bytes } = read(source).await?;
+    pub async fn load_required(&self, source: &PluginSource, required: &Requirements<'_>) -> Result<Plugin, LoadError> {
+        let Bytes { name, bytes, origin } = read(source, required, self.registry.as_ref()).await?;
         let most = self.inner.options.limits.of(Limit::ComponentSize);
         if bytes.len() as u64 > most {
             let place = self.inner.options.limits.place(Limit::ComponentSize, "");
@@ -116,9 +132,11 @@ impl PluginHost {
             ));
         }
         let digest: Digest = Sha256::digest(&bytes).into();
-        if let Some(pin) = pin.filter(|pin| !pin.is(&digest)) {
+        if let Some(pin) = required.pin.filter(|pin| !pin.is(&digest)) {
             return Err(LoadError::OtherDigest { name, pinned: pin.to_string(), found: hex::encode(digest) });
         }
+        let bytes = Arc::new(bytes);
+        signed::check(&name, &bytes, &origin, required).await?;
         compatible::check_form(&bytes).map_err(|unfit| unusable_for(&name, unfit))?;
 
         let entry = {
@@ -134,7 +152,7 @@ impl PluginHost {
         let loaded = match entry.upgrade() {
             Some(loaded) => loaded,
             None => {
-                let loaded = Arc::new(Host::make(&self.inner, &name, Arc::new(bytes), digest).await?);
+                let loaded = Arc::new(Host::make(&self.inner, &name, bytes, digest).await?);
                 *entry = Arc::downgrade(&loaded);
                 loaded
             }
@@ -275,6 +293,16 @@ impl Plugin {
     /// SHA-256 of the component, hexadecimal.
     pub fn digest(&self) -> &str {
         &self.loaded.digest
+    }
+
+    /// Interfaces of `wharf:output` that it imports (`s3`, `http`), without `types`.
+    pub fn imports(&self) -> Vec<String> {
+        let component = self.loaded.pre.instance_pre().component().component_type();
+        let own = component.imports(&self.host.engine).filter_map(|(name, _)| {
+            let (name, _) = name.split_once('@').unwrap_or((name, ""));
+            Some(name.strip_prefix("wharf:output/")?.to_owned())
+        });
+        own.filter(|name| name != "types").collect()
     }
 
     /// What it says of itself.

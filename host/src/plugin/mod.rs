@@ -23,6 +23,7 @@ mod load;
 mod meter;
 mod model;
 mod read;
+mod signed;
 mod stdio;
 mod store;
 pub mod wit;
@@ -31,11 +32,14 @@ mod worker;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use compatible::MAX_BYTES;
+pub(crate) use engine::open_pagemap;
 pub use error::{LoadError, StartError};
 pub use load::{InUse, Plugin, PluginHost};
 pub use model::{
     ConfigFault, Death, DeathCause, Delivery, Descriptor, Failure, FailureKind, GUEST_ERROR, HostOptions, Outcome, Pin,
-    Plan, PluginSource, REFUSED, WorkerContext, failure_classes,
+    Plan, PluginSource, REFUSED, Requirements, WorkerContext, failure_classes,
 };
 pub use read::names_in;
+pub(crate) use signed::signature_beside;
 pub use worker::Worker;

@@ -9,7 +9,9 @@ use crate::capability::{Reached, Services};
 use crate::config::{Config, Level, Limit, Limits};
 use crate::journal::Journal;
 use crate::record::{PartitionKey, Partitioning, Portion};
+use crate::registry::{Pull, Reference};
 use crate::state::BatchId;
+use crate::trust::TrustedKeys;
 
 /// Limits and places of the plugin host.
 #[derive(Debug, Clone)]
@@ -33,6 +35,8 @@ pub enum PluginSource {
     BuiltIn(String),
     /// A file.
     File(PathBuf),
+    /// In a registry.
+    Registry(Reference),
     /// `<name>.wasm` in the first of these folders that has it.
     Named {
         /// The name, no built-in's.
@@ -73,10 +77,13 @@ impl HostOptions {
 
 impl PluginSource {
     /// From what a person writes: a built-in's name, a path (what has a `/`, or ends with `.wasm` or `.wat`), or the name of a component in one
-    /// of the folders `dirs`. A relative path begins at `folder`. A built-in's name always means the built-in.
+    /// of the folders `dirs`. A relative path begins at `folder`. A built-in's name always means the built-in. What begins with `oci://` is
+    /// in a registry; one that is no good reference is taken for a path, which leads nowhere: see [`Reference::parse`].
     #[must_use]
     pub fn of(written: &str, folder: &Path, dirs: &[PathBuf]) -> Self {
-        if written.contains('/') || written.ends_with(".wasm") || written.ends_with(".wat") {
+        if let Ok(reference) = Reference::parse(written) {
+            Self::Registry(reference)
+        } else if written.contains('/') || written.ends_with(".wasm") || written.ends_with(".wat") {
             Self::File(folder.join(written))
         } else if builtin::names().contains(&written) {
             Self::BuiltIn(written.to_owned())
@@ -110,6 +117,19 @@ impl std::fmt::Display for Pin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&hex::encode(self.0))
     }
+}
+
+/// What must be true of a component before anything in it is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Requirements<'a> {
+    /// The digest that it must have.
+    pub pin: Option<&'a Pin>,
+    /// Keys of which one must have signed it, unless it is built in; none: it need not be signed.
+    pub keys: Option<&'a TrustedKeys>,
+    /// Where its signature is; none: beside it, as `NAME.wasm.sig`, or in its registry.
+    pub signature: Option<&'a Path>,
+    /// When a registry is asked.
+    pub pull: Pull,
 }
 
 /// What a component says of itself.

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{LoadError, PluginSource, builtin, compatible};
+use super::{LoadError, PluginSource, Requirements, builtin, compatible};
 use crate::capability::{blocking, one_line};
+use crate::registry::{Reference, Registry};
+use crate::trust::simple_signing::Signed;
 
 /// Most names that an error lists.
 const MOST_NAMES: usize = 20;
@@ -15,18 +17,32 @@ const MOST_NAMES: usize = 20;
 pub(super) struct Bytes {
     pub(super) name: String,
     pub(super) bytes: Cow<'static, [u8]>,
+    pub(super) origin: Origin,
 }
 
-/// Reads a component.
-pub(super) async fn read(source: &PluginSource) -> Result<Bytes, LoadError> {
+/// Where a component came from, and so where its signature may be.
+#[derive(Debug)]
+pub(super) enum Origin {
+    BuiltIn,
+    File(PathBuf),
+    Registry { manifest_digest: String, signed: Vec<Signed> },
+}
+
+/// Reads a component, from a registry where one can be asked.
+pub(super) async fn read(
+    source: &PluginSource,
+    required: &Requirements<'_>,
+    registry: Option<&Registry>,
+) -> Result<Bytes, LoadError> {
     let path = match source {
         PluginSource::BuiltIn(name) => {
             return match builtin::component(name) {
-                Some(bytes) => Ok(Bytes { name: name.clone(), bytes: Cow::Borrowed(bytes) }),
+                Some(bytes) => Ok(Bytes { name: name.clone(), bytes: Cow::Borrowed(bytes), origin: Origin::BuiltIn }),
                 None => Err(unknown(name, &[])),
             };
         }
         PluginSource::File(path) => path.clone(),
+        PluginSource::Registry(reference) => return pulled(reference, required, registry).await,
         PluginSource::Named { name, dirs } => {
             match dirs.iter().map(|dir| file_of(dir, name)).find(|path| path.is_file()) {
                 Some(path) => path,
@@ -36,18 +52,44 @@ pub(super) async fn read(source: &PluginSource) -> Result<Bytes, LoadError> {
     };
     let name = path.display().to_string();
     let failed = |cause: std::io::Error| LoadError::Read { name: name.clone(), cause };
-    let bytes =
-        blocking(move || contents(&path)).await.map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    let file = path.clone();
+    let bytes = blocking(move || contents(&path, compatible::MAX_BYTES))
+        .await
+        .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
     match bytes {
-        Ok(bytes) => Ok(Bytes { name, bytes: Cow::Owned(bytes) }),
+        Ok(bytes) => Ok(Bytes { name, bytes: Cow::Owned(bytes), origin: Origin::File(file) }),
         Err(cause) => Err(failed(cause)),
     }
 }
 
+async fn pulled(
+    reference: &Reference,
+    required: &Requirements<'_>,
+    registry: Option<&Registry>,
+) -> Result<Bytes, LoadError> {
+    let name = reference.to_string();
+    let refused = |what: String, help| LoadError::Registry { name: name.clone(), what, help };
+    let Some(registry) = registry else {
+        return Err(refused(
+            "no registry is asked here".into(),
+            Some("pull it into a file: `wharf plugin pull`".into()),
+        ));
+    };
+    let wants_signatures = required.keys.is_some() && required.signature.is_none();
+    match registry.pull(reference, required.pull, wants_signatures).await {
+        Ok(pulled) => Ok(Bytes {
+            name,
+            bytes: Cow::Owned(pulled.bytes),
+            origin: Origin::Registry { manifest_digest: pulled.manifest_digest, signed: pulled.signed },
+        }),
+        Err(fault) => Err(refused(fault.what, fault.help)),
+    }
+}
+
 /// One byte more than is allowed tells that there is too much, without reading all of it.
-fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(super) fn contents(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    regular_file(path)?.take(compatible::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    regular_file(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -29,6 +29,8 @@ pub(super) fn of_output(old: Whole<'_>, new: Whole<'_>) -> Vec<&'static str> {
         plugin_source,
         // What it must be says nothing about what it is.
         pin: _,
+        signature: _,
+        pull: _,
         matches,
         workers,
         batch,
@@ -106,13 +108,16 @@ pub(super) fn of_source(old: &SourceConfig, new: &SourceConfig) -> Vec<&'static 
 
 /// What stays as it was until the next start, though the file says otherwise.
 pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
-    let PluginsConfig { dirs: _, limits } = &old.plugins;
+    // Whose signature a component needs is looked at whenever it is loaded.
+    let PluginsConfig { dirs: _, limits, trusted_keys: _, require_signature: _, registry } = &old.plugins;
+    let registry = *registry != new.plugins.registry;
     let limits = *limits != new.plugins.limits;
     [
         ("journal", old.journal != new.journal),
         ("log", old.log != new.log),
         ("admin", old.admin != new.admin),
         ("plugins.limits of the whole process", limits),
+        ("plugins.registry", registry),
     ]
     .into_iter()
     .filter(|(_, differs)| *differs)

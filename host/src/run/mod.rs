@@ -8,8 +8,10 @@
 mod difference;
 mod fleet;
 mod identity;
+mod imports;
 mod lock;
 mod outputs;
+mod process;
 mod reload;
 mod replay;
 mod signals;
@@ -34,13 +36,16 @@ use crate::journal::{Journal, Options, Recovery};
 use crate::output::{Destinations, Output, OutputHandle, Quarantines};
 use crate::plugin::{HostOptions, PluginHost};
 use crate::queue::Ledger;
+use crate::registry::{Registry, RegistryOptions};
 use crate::source::SourceEnded;
 use crate::state::{Opened, State};
 use crate::telemetry::Metrics;
 
 use fleet::{Fed, Fleet, Ground};
 pub use identity::identity_warnings;
+pub(crate) use imports::unanswered;
 pub use lock::{DataDirLock, LockError};
+pub(crate) use outputs::{AsksFor, asked_of};
 pub use outputs::{CheckedOutput, all_faults, check_outputs, shadowed_plugins, unwanted_sources};
 use reload::{Door, Reloading, Request};
 use signals::Signals;
@@ -82,6 +87,8 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
     let mut signals = Signals::listen().map_err(failed)?;
     let mut hangups = Signals::hangups().map_err(failed)?;
     raise_open_files();
+    process::keep_memory_private();
+    process::warn_of_root();
     crate::fair::set_shares(&config.tenants);
     let started = Instant::now();
     make_folder(&config.data_dir)?;
@@ -328,7 +335,23 @@ fn report(opened: &Opened, recovery: &Recovery) {
 fn plugin_host(config: &Config, workers: u32) -> Result<PluginHost, RunError> {
     let cache_dir = config.data_dir.join("plugins").join("cache");
     make_folder(&cache_dir)?;
-    PluginHost::new(HostOptions::of(config, Some(cache_dir), workers)).map_err(failed)
+    PluginHost::new(HostOptions::of(config, Some(cache_dir), workers))
+        .map(|host| host.with_registry(registry(config).with_store(&registry_store(config), true)))
+        .map_err(failed)
+}
+
+/// What registries are reached with.
+pub(crate) fn registry(config: &Config) -> Registry {
+    let mut options = RegistryOptions { http: config.http.clone(), registry: config.plugins.registry.clone() };
+    if options.registry.credentials_file.is_none() {
+        options.registry.credentials_file = crate::registry::default_credentials_file();
+    }
+    Registry::new(options)
+}
+
+/// Where components from registries are kept.
+pub(crate) fn registry_store(config: &Config) -> std::path::PathBuf {
+    config.data_dir.join("plugins").join("oci")
 }
 
 /// Segments and followed files stay open, so the usual soft limit of 1,024 files is soon too low.

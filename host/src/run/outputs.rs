@@ -13,14 +13,16 @@ use crate::config::{
 };
 use crate::journal::Recovery;
 use crate::output::{Destinations, Output, OutputSetup};
-use crate::plugin::{LoadError, Pin, Plan, Plugin, PluginHost, PluginSource, StartError, WorkerContext, builtin};
+use crate::plugin::{
+    LoadError, Plan, Plugin, PluginHost, PluginSource, Requirements, StartError, WorkerContext, builtin,
+};
 use crate::queue::{BatchLimits, Ledger, Queue, QueueOptions};
 use crate::record::Position;
 use crate::state::{State, StateError};
 use crate::telemetry::Metrics;
 
-use super::Rooms;
 use super::fleet::Placed;
+use super::{Rooms, imports};
 
 /// When neither the operator nor the plugin says when a batch closes.
 const DEFAULT_MAX_BYTES: u64 = 100_000_000;
@@ -61,7 +63,7 @@ pub async fn all_faults(draft: &Draft, host: &PluginHost) -> Vec<Fault> {
 
 /// Asks every output's component. `known` are the faults of the file itself.
 async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<CheckedOutput>, Vec<Fault>) {
-    let mut loaded: HashMap<(&PluginSource, Option<Pin>), Result<Plugin, LoadError>> = HashMap::new();
+    let mut loaded: HashMap<(&PluginSource, Requirements<'_>), Result<Plugin, LoadError>> = HashMap::new();
     let mut faults = vec![];
     let mut checked = vec![];
     // All outputs share the environment.
@@ -69,9 +71,10 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
         faults.push(fault_at_plugin(first, what, None));
     }
     for output in &config.outputs {
-        let plugin = match loaded.entry((&output.plugin_source, output.pin)) {
+        let required = config.requirements_of(output);
+        let plugin = match loaded.entry((&output.plugin_source, required)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(host.load_pinned(&output.plugin_source, output.pin.as_ref()).await),
+            Entry::Vacant(new) => new.insert(host.load_required(&output.plugin_source, &required).await),
         };
         match plugin {
             Ok(plugin) => {
@@ -93,6 +96,45 @@ async fn look(config: &Config, known: &[Fault], host: &PluginHost) -> (Vec<Check
     (checked, faults)
 }
 
+/// What a component asks for where it is an output's.
+#[derive(Debug)]
+pub(crate) struct AsksFor {
+    pub(crate) plan: Plan,
+    /// Interfaces that it imports.
+    pub(crate) imports: Vec<String>,
+}
+
+/// What a component would ask for in an output's place, configured as the output is. What is not granted is no fault here.
+pub(crate) async fn asked_of(
+    config: &Config,
+    output: &OutputConfig,
+    source: &PluginSource,
+    host: &PluginHost,
+) -> Result<AsksFor, Faults> {
+    let one = |fault: Fault| Faults::one(fault);
+    // Whoever looks at it has not trusted it yet.
+    let pull = config.requirements_of(output).pull;
+    let loaded = host.load_required(source, &Requirements { pull, ..Requirements::default() }).await;
+    let plugin = loaded.map_err(|error| one(not_loaded(output, &error, &config.plugins.dirs)))?;
+    let check = check_plugin_config(output, &plugin.descriptor().config_schema);
+    if let Some(faults) = Faults::of(check.faults.clone()) {
+        return Err(faults);
+    }
+    let written: Arc<str> = check.config().unwrap_or(&output.config).to_string().into();
+    match plugin.start(context(output, &written, Services::detached(output.name.clone()))).await {
+        Ok((worker, plan)) => {
+            worker.close().await;
+            Ok(AsksFor { plan, imports: plugin.imports() })
+        }
+        Err(StartError::Config { faults, .. }) => {
+            let told = faults.into_iter().filter_map(|f| check.fault_of_component(output, &f.path, f.message));
+            Err(Faults::of(told.collect())
+                .unwrap_or_else(|| one(fault_at_plugin(output, "the plugin refuses its configuration", None))))
+        }
+        Err(error) => Err(one(fault_at_plugin(output, error.to_string(), None))),
+    }
+}
+
 /// Asks an output's component about its configuration, or about what is left of it without what its schema refuses. None where nothing is
 /// wrong with what could be asked, but that was not all. `is_whole`: the output is as it is written. `credentials`: all that are defined.
 async fn check_output(
@@ -111,6 +153,9 @@ async fn check_output(
             worker.close().await;
             if is_whole {
                 faults.extend(ungranted(output, &plan, credentials));
+                if faults.is_empty() {
+                    faults.extend(imports::ungranted(output, plugin));
+                }
             }
             match (faults.is_empty(), is_whole) {
                 (true, true) => Ok(Some(CheckedOutput { plugin: plugin.clone(), plan, config })),
@@ -164,6 +209,8 @@ fn not_loaded(output: &OutputConfig, error: &LoadError, dirs: &[PathBuf]) -> Fau
     // Where a name was looked for, and what it is like, would show it.
     let (cause, help) = match error {
         LoadError::Unknown { .. } => ("there is none of this name".to_owned(), None),
+        LoadError::Untrusted { .. } => ("it is not signed by a trusted key".to_owned(), None),
+        LoadError::Registry { .. } => ("it could not be had from its registry".to_owned(), None),
         _ => (error.cause(), error.help()),
     };
     fault_at_plugin(output, format!("the plugin that {} names: {cause}", hidden.named()), help)
@@ -492,6 +539,12 @@ mod tests {
         assert_eq!(
             told("    plugin: ${PLUGIN}", &unknown),
             "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variables DIR and PLUGIN names: there is none of this name"
+        );
+        let untrusted =
+            LoadError::Untrusted { name: "a".into(), what: "there is no hush.sig".into(), help: "sign hush".into() };
+        assert_eq!(
+            told("    plugin: ./a.wasm\n    signature: ${PLUGIN}", &untrusted),
+            "wharf.yaml:7:13: outputs.live.plugin: the plugin that the environment variable PLUGIN names: it is not signed by a trusted key"
         );
         let other = LoadError::OtherDigest { name: "own.wasm".into(), pinned: "5".repeat(64), found: "a".repeat(64) };
         let expected = format!(

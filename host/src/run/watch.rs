@@ -53,15 +53,21 @@ fn paths_of(config: &Config) -> Vec<PathBuf> {
     let mut paths = vec![];
     for output in &config.outputs {
         match &output.plugin_source {
-            PluginSource::BuiltIn(_) => {}
+            PluginSource::BuiltIn(_) | PluginSource::Registry(_) => {}
             PluginSource::File(path) => paths.push(path.clone()),
             PluginSource::Named { name, dirs } => paths.extend(dirs.iter().map(|dir| dir.join(format!("{name}.wasm")))),
         }
     }
+    paths.extend(config.outputs.iter().filter_map(|output| output.signature.clone()));
+    paths.extend(config.tenants_dir.clone());
     for source in &config.sources {
-        if let SourceKind::Forward(forward) = &source.kind
-            && let Some(tls) = &forward.tls
-        {
+        let tls = match &source.kind {
+            SourceKind::Forward(forward) => forward.tls.as_ref(),
+            SourceKind::Otlp(otlp) => otlp.tls.as_ref(),
+            SourceKind::Syslog(syslog) => syslog.tls.as_ref(),
+            _ => None,
+        };
+        if let Some(tls) = tls {
             paths.extend([tls.cert_file.clone(), tls.key_file.clone()]);
             paths.extend(tls.client_ca_file.clone());
         }

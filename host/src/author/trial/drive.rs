@@ -385,6 +385,7 @@ fn asked_for(plan: &Plan, credentials: &[Credential]) -> Result<GrantsConfig, St
         cloudwatch_logs: plan.log_groups.iter().map(group).collect(),
         credentials: plan.credentials.iter().map(credential).collect(),
         http,
+        ..GrantsConfig::default()
     })
 }
 

@@ -16,7 +16,7 @@ fn a_key_like_no_known_one_is_answered_with_the_known_ones() {
     assert_eq!(
         faults(&output("bucket: b")),
         "wharf.yaml:7:5: outputs.archive: unknown key \"bucket\"\n    \
-         help: options of the plugin itself belong under \"config\"; known keys: plugin, sha256, match, workers, batch, queue, retry, on_quarantine, limits, aws, grants, config"
+         help: options of the plugin itself belong under \"config\"; known keys: plugin, sha256, signature, pull, match, workers, batch, queue, retry, on_quarantine, limits, aws, grants, config"
     );
     assert_eq!(
         faults(&output("queue: { colour: red }")),

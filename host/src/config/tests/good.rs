@@ -79,7 +79,16 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!(config.aws, AwsConfig::default());
     assert_eq!(config.journal, JournalConfig { segment_bytes: 33_554_432, max_bytes: None, reserve_bytes: 67_108_864 });
     assert_eq!(config.log, LogConfig { level: "info".into(), json: false });
-    assert_eq!(config.plugins, PluginsConfig { dirs: vec![], limits: Limits::default() });
+    assert_eq!(
+        config.plugins,
+        PluginsConfig {
+            dirs: vec![],
+            trusted_keys: None,
+            require_signature: true,
+            registry: crate::config::RegistryConfig::default(),
+            limits: Limits::default(),
+        }
+    );
     let SourceKind::Tail(tail) = &config.sources[0].kind else { panic!("a tail source") };
     assert_eq!(tail.paths, ["/var/log/app.log"]);
     assert!(tail.exclude.is_empty() && tail.read_from_beginning);

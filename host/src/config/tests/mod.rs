@@ -10,6 +10,7 @@ mod otlp;
 mod plugin;
 mod rest;
 mod tenants;
+mod trust;
 mod yaml;
 
 use super::{Config, Faults};

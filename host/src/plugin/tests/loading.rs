@@ -5,7 +5,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::{HostOptions, PluginHost, PluginSource, component, odd, options};
-use crate::plugin::{LoadError, Pin};
+use crate::plugin::{LoadError, Pin, Requirements};
 
 fn named(name: &str, dirs: &[&Path]) -> PluginSource {
     PluginSource::Named { name: name.into(), dirs: dirs.iter().map(|dir| (*dir).to_owned()).collect() }
@@ -58,14 +58,21 @@ async fn only_the_component_that_was_pinned_is_loaded() {
     let (source, digest) = (PluginSource::File(file.clone()), digest_of(&file));
     let host = PluginHost::new(options()).unwrap();
     let pin = Pin::parse(&digest).unwrap();
-    assert_eq!(host.load_pinned(&source, Some(&pin)).await.unwrap().digest(), digest);
+    assert_eq!(
+        host.load_required(&source, &Requirements { pin: Some(&pin), ..Requirements::default() })
+            .await
+            .unwrap()
+            .digest(),
+        digest
+    );
     assert_eq!(Pin::parse(&digest.to_uppercase()), Some(pin));
 
     // One bit more, in a byte that is nobody's business: still another component.
     let mut bytes = std::fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&file, &bytes).unwrap();
-    let error = host.load_pinned(&source, Some(&pin)).await.unwrap_err();
+    let error =
+        host.load_required(&source, &Requirements { pin: Some(&pin), ..Requirements::default() }).await.unwrap_err();
     let (found, name) = (digest_of(&file), file.display());
     assert_eq!(
         error.to_string(),

@@ -7,6 +7,7 @@ mod loading;
 mod misbehaving;
 pub(crate) mod odd;
 mod recycle;
+mod signed;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

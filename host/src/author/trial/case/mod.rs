@@ -246,6 +246,8 @@ fn output(
         tenant: None,
         plugin: String::new(),
         plugin_source: PluginSource::BuiltIn(String::new()),
+        signature: None,
+        pull: crate::registry::Pull::default(),
         pin: None,
         matches: vec!["*".into()],
         workers: 1,

@@ -1,0 +1,99 @@
+//! Reads whose components are trusted, and how registries are reached.
+
+use std::path::Path;
+
+use super::model::RegistryConfig;
+use super::node::{Entry, Node, Scalar, Value};
+use super::reader::Section;
+use crate::trust::{PublicKey, TrustedKey, TrustedKeys};
+
+/// What a key in PEM begins with.
+const PEM: &str = "-----BEGIN";
+/// Largest file of a key, bytes.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// The keys under `trusted_keys`: PEM, or files of it. A relative path begins at `folder`. None where there is no list, or a faulty one.
+pub(crate) fn trusted_keys(section: &mut Section<'_>, folder: &Path) -> Option<TrustedKeys> {
+    let path = section.path_of("trusted_keys");
+    let Entry { value: node, .. } = section.entry("trusted_keys")?;
+    let items: &[Node] = match &node.value {
+        Value::List(list) => list,
+        Value::Scalar(_) if !node.is_empty() => std::slice::from_ref(node),
+        Value::Faulty => return None,
+        _ => {
+            section.sink().add(node.at, &path, format!("expected a list of public keys, found {}", node.found()));
+            return None;
+        }
+    };
+    if items.is_empty() {
+        let help = "name at least one key, or leave trusted_keys out: then no signature is asked for";
+        section.sink().add_with_help(node.at, &path, "is empty", help);
+        return None;
+    }
+    let read: Vec<Option<TrustedKey>> =
+        items.iter().enumerate().map(|(n, item)| trusted_key(section, &format!("{path}[{n}]"), item, folder)).collect();
+    Some(TrustedKeys::new(read.into_iter().collect::<Option<_>>()?))
+}
+
+fn trusted_key(section: &Section<'_>, path: &str, item: &Node, folder: &Path) -> Option<TrustedKey> {
+    let fault = |message: String, help: &str| section.sink().add_with_help(item.at, path, message, help);
+    let help = "name a file with a public key in PEM (`wharf plugin keygen`, `openssl pkey -pubout` and `cosign public-key` write one), or write the PEM itself";
+    let text = match &item.value {
+        Value::Scalar(Scalar { text, .. }) if !item.is_empty() => text,
+        Value::Faulty => return None,
+        _ => {
+            fault(format!("expected a public key, found {}", item.found()), help);
+            return None;
+        }
+    };
+    // A file may be named by the environment, and its name is not shown then.
+    let (pem, file) = if text.trim_start().starts_with(PEM) {
+        (text.clone(), None)
+    } else {
+        let file = folder.join(text);
+        let shown = if item.is_hidden() { item.found() } else { file.display().to_string() };
+        match read(&file) {
+            Ok(pem) => (pem, Some(shown)),
+            Err(cause) => {
+                fault(format!("the key file {shown} cannot be read: {cause}"), help);
+                return None;
+            }
+        }
+    };
+    match PublicKey::from_pem(&pem) {
+        Ok(key) => Some(TrustedKey { key, file: file.map(Into::into) }),
+        Err(what) => {
+            let whose = file.map_or_else(|| "what is written here".to_owned(), |file| format!("the key file {file}"));
+            fault(format!("{whose} is no public key: {what}"), help);
+            None
+        }
+    }
+}
+
+fn read(file: &Path) -> std::io::Result<String> {
+    let metadata = std::fs::metadata(file)?;
+    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+        return Err(std::io::Error::other("it is no file with a key"));
+    }
+    std::fs::read_to_string(file)
+}
+
+/// `plugins.registry`.
+pub(crate) fn registry(mut section: Section<'_>, folder: &Path) -> RegistryConfig {
+    let config = RegistryConfig {
+        credentials_file: section.text("credentials_file").map(|file| folder.join(file)),
+        plain_http: section.words("plain_http"),
+    };
+    section.finish(&[
+        (
+            "insecure",
+            "did you mean \"plain_http\"? A certificate is always checked: name its authority with http.ca_file",
+        ),
+        ("auth_file", "did you mean \"credentials_file\"?"),
+        ("username", "write a file as `docker login` does, and name it with \"credentials_file\""),
+        ("password", "write a file as `docker login` does, and name it with \"credentials_file\""),
+        ("proxy", "it belongs under \"http\", at the top level"),
+        ("ca_file", "it belongs under \"http\", at the top level"),
+    ]);
+    config
+}
