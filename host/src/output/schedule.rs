@@ -110,8 +110,9 @@ impl Schedule {
         self.on_quarantine == OnQuarantine::DeadLetter
     }
 
-    /// Puts a job back until `when`.
+    /// Puts a job back until `when`; where others have taken over meanwhile, for these to try at once, as all that waited then.
     pub(crate) fn again_at(&self, when: Instant, job: Job) {
+        let when = if self.retired.is_cancelled() { when.min(Instant::now()) } else { when };
         self.lock().insert(job.batch.row.number, (when, job));
         self.again.changed.notify_waiters();
     }
