@@ -216,6 +216,11 @@ impl Followed {
         self.joiner.as_ref().is_some_and(|joiner| joiner.holds_from().is_some())
     }
 
+    /// Where it is, whatever link leads there: after a rotation it is looked for beside that.
+    pub(crate) fn place(&self) -> &Path {
+        self.real.as_ref().unwrap_or(&self.path)
+    }
+
     /// Whether this is the file that the position is of.
     pub(crate) fn is_of(&self, position: &FilePosition) -> io::Result<bool> {
         position.fingerprint.matches(&self.file)
@@ -240,7 +245,7 @@ impl Followed {
             fingerprint: self.fingerprint,
             offset: holds_from.unwrap_or(self.offset),
             skipping: self.skipping && holds_from.is_none(),
-            path: self.path.to_string_lossy().into_owned(),
+            path: self.place().to_string_lossy().into_owned(),
             at: now_ns() / 1_000_000_000,
         }
     }

@@ -123,7 +123,7 @@ impl Reader {
     pub(super) fn index(&mut self) {
         self.by_id = self.files.iter().enumerate().map(|(n, file)| (file.id, n)).collect();
         let names = self.files.iter().enumerate().filter(|(_, file)| file.heard);
-        self.by_name = names.map(|(n, file)| (file.real.as_ref().unwrap_or(&file.path).clone(), n)).collect();
+        self.by_name = names.map(|(n, file)| (file.place().to_owned(), n)).collect();
     }
 
     /// Files that were read before, have no matching name now, and are still in their directory: rotated while Wharf
@@ -163,7 +163,11 @@ impl Reader {
             self.ignored.insert(there.real.unwrap_or(there.path));
             return;
         }
-        let opened = Followed::open(path).and_then(|(file, metadata)| {
+        let opened = Followed::open(path).and_then(|(mut file, metadata)| {
+            if file.id == FileId::of(&there.metadata) {
+                file.real = there.real.clone();
+                file.heard = there.heard;
+            }
             let position = self.absent.take(&file)?;
             Ok((file, metadata, position))
         });
@@ -178,10 +182,6 @@ impl Reader {
         // Between the look and the opening, the name may have got another file.
         if !metadata.is_file() || self.by_id.contains_key(&file.id) {
             return;
-        }
-        if file.id == FileId::of(&there.metadata) {
-            file.real = there.real;
-            file.heard = there.heard;
         }
         file.configure(&self.common);
         if let Some(position) = position {

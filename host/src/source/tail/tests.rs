@@ -517,14 +517,14 @@ async fn a_container_is_followed_through_its_link_over_the_kubelets_rotation() {
     logs.append(&file("0.log"), "T stdout F one\n");
     let id = "0123456789abcdef".repeat(4);
     symlink(logs.path(&file("0.log")), logs.path(&format!("containers/web-1_ns_app-{id}.log"))).unwrap();
-    let config = TailConfig {
+    let config = || TailConfig {
         kubernetes: true,
         path_key: Some("file".to_owned()),
         // Only the watch can find what is written in time, where the link leads to.
         refresh_interval: Duration::from_secs(3600),
         ..logs.config(&["containers/*.log"])
     };
-    let tail = Tail::start(config, &sink);
+    let tail = Tail::start(config(), &sink);
     sink.wait_for(1).await;
     logs.append(&file("0.log"), "T stdout F two\n");
     sink.wait_for(2).await;
@@ -532,7 +532,7 @@ async fn a_container_is_followed_through_its_link_over_the_kubelets_rotation() {
     logs.append(&file("0.log.20240102-030405"), "T stdout F three\n");
     logs.append(&file("0.log"), "T stdout F four\n");
     let mut records = sink.wait_for(4).await;
-    tail.stop().await;
+    let (_, next) = tail.kill(&sink).await;
     records.sort();
     let said = |line: &str| {
         let path = logs.path(&format!("containers/web-1_ns_app-{id}.log"));
@@ -545,6 +545,20 @@ async fn a_container_is_followed_through_its_link_over_the_kubelets_rotation() {
     assert_eq!(records, [said("four"), said("one"), said("three"), said("two")]);
     assert_eq!(sink.lines().len(), 4);
     assert!(sink.kinds().iter().all(|kind| *kind == BodyKind::Json));
+    // Rotated while Wharf is down: it is found beside where the link leads.
+    logs.append(&file("0.log"), "T stdout F five\n");
+    fs::rename(logs.path(&file("0.log")), logs.path(&file("0.log.20240102-040506"))).unwrap();
+    logs.append(&file("0.log"), "T stdout F six\n");
+    let tail = Tail::start(config(), &next);
+    let mut records = next.wait_for(2).await;
+    tail.stop().await;
+    records.sort();
+    assert!(
+        records[1].ends_with("\"log\":\"T stdout F five\"}") && records[1].contains("\"pod_id\":\"uid-7\""),
+        "{records:?}"
+    );
+    assert_eq!(records[0], said("six"));
+    assert_eq!(next.lines().len(), 2);
 }
 
 #[tokio::test]
