@@ -356,6 +356,14 @@ pub struct TailConfig {
     pub long_lines: LongLines,
     /// Which lines are joined to one record; none: each is one.
     pub multiline: Option<Arc<Multiline>>,
+    /// A file that nobody has written to for so long when it is first seen is left alone until somebody does.
+    pub ignore_older: Option<Duration>,
+    /// How the files are written; none: as UTF-8, or as whatever it is.
+    pub encoding: Option<&'static encoding_rs::Encoding>,
+    /// The key under which each record says its file's path. Then records are objects, with the line under `log`.
+    pub path_key: Option<String>,
+    /// Whether each record says which pod and container wrote it, by the file's name. Then records are objects.
+    pub kubernetes: bool,
     /// How long a renamed file is still followed after its last growth. Default 5 s.
     pub rotate_wait: Duration,
 }
@@ -372,6 +380,10 @@ impl TailConfig {
             max_line_bytes: 1 << 20,
             long_lines: LongLines::default(),
             multiline: None,
+            ignore_older: None,
+            encoding: None,
+            path_key: None,
+            kubernetes: false,
             rotate_wait: Duration::from_secs(5),
         }
     }

@@ -41,6 +41,9 @@ const TAIL: Elsewhere = &[
     ("parser", "write parse: { format: json }, regex, logfmt or cri"),
     ("format", "write parse: { format: json }, regex, logfmt or cri"),
     ("multiline.parser", "write multiline: docker, cri, java, python or go, or a list of them"),
+    ("ignore_older_secs", "did you mean \"ignore_older\"?"),
+    ("file_key", "did you mean \"path_key\"?"),
+    ("charset", "did you mean \"encoding\"?"),
     ("skip_long_lines", "write long_lines: truncate, split or skip"),
 ];
 const HTTP: Elsewhere = &[
@@ -191,6 +194,10 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
         max_line_bytes: section.size("max_line_size", 1..=64 << 20).unwrap_or(defaults.max_line_bytes),
         long_lines: super::tail::long_lines(section),
         multiline: super::tail::multiline(section).map(Arc::new),
+        ignore_older: section.duration("ignore_older", MOMENT..=Duration::from_secs(10 * 365 * 86_400)),
+        encoding: super::tail::encoding(section),
+        path_key: super::tail::path_key(section),
+        kubernetes: section.boolean("kubernetes").unwrap_or_default(),
         rotate_wait: section
             .duration("rotate_wait", Duration::ZERO..=Duration::from_secs(24 * 3600))
             .unwrap_or(defaults.rotate_wait),

@@ -1,7 +1,9 @@
-//! Reads what a `tail` source may have besides its files: what becomes of long lines, and which lines are one record.
+//! Reads what a `tail` source may have besides its files: what becomes of long lines, which lines are one record, how they are
+//! written, and what their records say of the file.
 
 use std::time::Duration;
 
+use encoding_rs::Encoding;
 use regex::bytes::Regex;
 
 use super::fault::{choices, nearest};
@@ -25,6 +27,27 @@ const MULTILINE: Elsewhere = &[
 pub(crate) fn long_lines(section: &mut Section<'_>) -> LongLines {
     let choices = [("truncate", LongLines::Truncate), ("split", LongLines::Split), ("skip", LongLines::Skip)];
     section.one_of("long_lines", &choices).unwrap_or_default()
+}
+
+/// `encoding`, by any of its names (<https://encoding.spec.whatwg.org/#names-and-labels>).
+pub(crate) fn encoding(section: &mut Section<'_>) -> Option<&'static Encoding> {
+    let label = section.text("encoding")?;
+    let found = Encoding::for_label_no_replacement(label.as_bytes());
+    if found.is_none() {
+        let shown = if section.is_hidden("encoding") { "that".to_owned() } else { format!("{label:?}") };
+        let help = "known are utf-8, utf-16le, utf-16be, latin1, shift_jis, euc-jp, gb18030, big5, euc-kr, koi8-r, windows-1251 and others".to_owned();
+        section.fault("encoding", format!("there is no encoding {shown}"), Some(help));
+    }
+    found
+}
+
+/// `path_key`
+pub(crate) fn path_key(section: &mut Section<'_>) -> Option<String> {
+    let key = section.text("path_key")?;
+    if matches!(key.as_str(), "log" | "kubernetes") {
+        section.fault("path_key", format!("the key {key:?} holds something else"), None);
+    }
+    Some(key)
 }
 
 /// `multiline`: a name, a list of names, or a map.

@@ -236,6 +236,25 @@ fn faults_of_sources_are_told_by_their_type() {
             "wharf.yaml:6:5: sources.app: unknown key \"path\"; did you mean \"paths\"?",
         ),
         (
+            "type: tail\npaths: /a\nlong_lines: cut",
+            "wharf.yaml:7:17: sources.app.long_lines: expected \"truncate\", \"split\" or \"skip\", found text \"cut\"",
+        ),
+        (
+            "type: tail\npaths: /a\nmultiline: jave",
+            "wharf.yaml:7:16: sources.app.multiline: expected \"java\", \"python\", \"go\", \"docker\" or \"cri\", found \"jave\"; did you \
+             mean \"java\"?",
+        ),
+        (
+            "type: tail\npaths: /a\nmultiline: [cri, docker]",
+            "wharf.yaml:7:16: sources.app.multiline: joins the same lines in two ways\n    \
+             help: at most one of docker and cri, and one of java, python and go",
+        ),
+        (
+            "type: tail\npaths: /a\nencoding: utf-61",
+            "wharf.yaml:7:15: sources.app.encoding: there is no encoding \"utf-61\"\n    help: known are utf-8, utf-16le, utf-16be, \
+             latin1, shift_jis, euc-jp, gb18030, big5, euc-kr, koi8-r, windows-1251 and others",
+        ),
+        (
             "type: stdin\nlisten: 127.0.0.1:1",
             "wharf.yaml:6:5: sources.app: unknown key \"listen\"\n    help: known keys: type, tag",
         ),

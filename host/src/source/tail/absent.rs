@@ -45,7 +45,7 @@ impl Absent {
             return Ok(None);
         }
         // Devices may be numbered anew by a restart of the machine.
-        let path = file.path.to_string_lossy();
+        let path = file.place().to_string_lossy();
         for entry in self.positions.values() {
             let position = &entry.position;
             let same_place = position.id.inode == file.id.inode && position.path == path;

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::about;
 use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
 use super::join::Joiner;
 use super::position::FilePosition;
+use super::text::{Lines, Records, is_wide, line_end};
 use crate::config::Multiline;
 use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
-use crate::source::lines::{Each, Longest, Taken, TakesLines, take_lines};
+use crate::source::lines::{Longest, Taken, TakesLines};
+use encoding_rs::Encoding;
 
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -33,6 +36,9 @@ pub(crate) struct Common {
     pub(crate) tag: Arc<str>,
     pub(crate) longest: Longest,
     pub(crate) multiline: Option<Arc<Multiline>>,
+    pub(crate) encoding: Option<&'static Encoding>,
+    pub(crate) path_key: Option<String>,
+    pub(crate) kubernetes: bool,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
     /// Lines that are in no chunk yet.
@@ -51,8 +57,9 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    pub(crate) fn new(tag: Arc<str>) -> Self {
-        Self { chunk: ChunkBuilder::new(BodyKind::Text, tag), time_ns: now_ns(), files: 0 }
+    pub(crate) fn new(tag: Arc<str>, objects: bool) -> Self {
+        let kind = if objects { BodyKind::Json } else { BodyKind::Text };
+        Self { chunk: ChunkBuilder::new(kind, tag), time_ns: now_ns(), files: 0 }
     }
 
     /// Whether it is large enough to be a chunk.
@@ -62,18 +69,24 @@ impl Gathered {
 }
 
 impl Common {
+    /// Whether records are objects, and not lines as they are.
+    fn has_objects(&self) -> bool {
+        self.kubernetes || self.path_key.is_some()
+    }
+
     /// What is gathered, and the block that was read.
     fn gather(&mut self, read: usize) -> (&mut Gathered, &[u8]) {
         // A chunk arrives when its first lines are read, not when the last chunk was closed.
         if self.gathered.chunk.is_empty() {
-            self.gathered = Gathered::new(self.tag.clone());
+            self.gathered = Gathered::new(self.tag.clone(), self.has_objects());
         }
         (&mut self.gathered, self.buffer.get(..read).unwrap_or_default())
     }
 
     /// The chunk of what is gathered.
     pub(crate) fn close_chunk(&mut self) -> Option<Chunk> {
-        let mut gathered = std::mem::replace(&mut self.gathered, Gathered::new(self.tag.clone()));
+        let next = Gathered::new(self.tag.clone(), self.has_objects());
+        let mut gathered = std::mem::replace(&mut self.gathered, next);
         if !gathered.chunk.is_empty() {
             let others = self.unrecorded.len().min(MOST_OTHERS);
             self.unrecorded.drain(..others).for_each(|other| gathered.chunk.position(other));
@@ -106,6 +119,9 @@ pub(crate) struct Followed {
     skipping: bool,
     /// Where lines are joined to records: those that are not handed in yet.
     joiner: Option<Joiner>,
+    encoding: Option<&'static Encoding>,
+    /// Where records are objects: their beginning, up to the text.
+    object: Option<Box<[u8]>>,
     /// Whether it begins anew, and zeros at its beginning are a hole: a writer that does not append goes on, after a
     /// truncation, where it was.
     hole: bool,
@@ -175,6 +191,8 @@ impl Followed {
             offset: 0,
             skipping: false,
             joiner: None,
+            encoding: None,
+            object: None,
             hole: false,
             seen: (0, 0, 0),
             grew: Instant::now(),
@@ -183,14 +201,24 @@ impl Followed {
         Ok((followed, metadata))
     }
 
-    /// Joins its lines to records.
-    pub(crate) fn join(&mut self, how: Option<&Arc<Multiline>>) {
-        self.joiner = how.cloned().map(Joiner::new);
+    /// Makes records of its lines as the source wants them.
+    pub(crate) fn configure(&mut self, common: &Common) {
+        self.joiner = common.multiline.clone().map(Joiner::new);
+        self.encoding = common.encoding;
+        self.object = common.has_objects().then(|| {
+            let path_key = common.path_key.as_deref();
+            about::object(path_key, common.kubernetes, &self.path, self.real.as_deref()).into()
+        });
     }
 
     /// Whether a record is open that waits for more lines.
     pub(crate) fn holds(&self) -> bool {
         self.joiner.as_ref().is_some_and(|joiner| joiner.holds_from().is_some())
+    }
+
+    /// Where it is, whatever link leads there: after a rotation it is looked for beside that.
+    pub(crate) fn place(&self) -> &Path {
+        self.real.as_ref().unwrap_or(&self.path)
     }
 
     /// Whether this is the file that the position is of.
@@ -217,7 +245,7 @@ impl Followed {
             fingerprint: self.fingerprint,
             offset: holds_from.unwrap_or(self.offset),
             skipping: self.skipping && holds_from.is_none(),
-            path: self.path.to_string_lossy().into_owned(),
+            path: self.place().to_string_lossy().into_owned(),
             at: now_ns() / 1_000_000_000,
         }
     }
@@ -258,21 +286,15 @@ impl Followed {
         let (gathered, mut block) = common.gather(read);
         if self.hole {
             let zeros = block.iter().take_while(|byte| **byte == 0).count();
+            let zeros = if is_wide(self.encoding) { zeros & !1 } else { zeros };
             block = block.get(zeros..).unwrap_or_default();
             self.offset += zeros as u64;
-            self.hole = block.is_empty();
+            self.hole = block.len() < 2 && block.first().is_none_or(|byte| *byte == 0);
         }
-        let before = gathered.chunk.len();
-        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
-        let taken = match &mut self.joiner {
-            None => take_lines(&mut each, block, longest, self.skipping),
-            Some(joiner) => {
-                let mut joined = Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 };
-                let taken = take_lines(&mut joined, block, longest, self.skipping);
-                look.too_large = joined.too_large;
-                taken
-            }
-        };
+        let (before, skipping) = (gathered.chunk.len(), self.skipping);
+        let mut lines = self.lines(gathered);
+        let taken = lines.take(block, longest, skipping);
+        look.too_large = lines.too_large;
         self.took(&taken, block.len(), longest.bytes);
         look.cut = taken.cut;
         if common.gathered.chunk.len() > before {
@@ -289,18 +311,12 @@ impl Followed {
         }
         let read = self.read_block(&mut common.buffer)?;
         let (gathered, line) = common.gather(read);
-        if memchr::memchr(b'\n', line).is_some() {
+        if line_end(self.encoding, line).is_some() {
             return Ok(End::Grown);
         }
         let before = gathered.chunk.len();
         if !line.is_empty() && !self.skipping {
-            let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
-            match &mut self.joiner {
-                None => each.part(0, line),
-                Some(joiner) => {
-                    Joined { joiner, from: self.offset, now: Instant::now(), each, too_large: 0 }.part(0, line);
-                }
-            }
+            self.lines(gathered).part(0, line);
             self.offset += read as u64;
         }
         if common.gathered.chunk.len() > before {
@@ -312,14 +328,15 @@ impl Followed {
 
     /// Gathers what is open: all of it, or records to which nothing was added since then.
     pub(crate) fn give_out(&mut self, common: &mut Common, since: Option<Instant>) {
-        let Some(joiner) = self.joiner.as_mut().filter(|joiner| joiner.holds_from().is_some()) else { return };
+        if !self.holds() {
+            return;
+        }
         let (gathered, _) = common.gather(0);
         let before = gathered.chunk.len();
-        let mut each = Each { chunk: &mut gathered.chunk, time_ns: gathered.time_ns };
-        let mut out = |body: &[u8]| each.part(0, body);
+        let Lines { joiner: Some(joiner), mut records, .. } = self.lines(gathered) else { return };
         match since {
-            Some(since) => joiner.end_older(since, &mut out),
-            None => joiner.give_out_all(&mut out),
+            Some(since) => joiner.end_older(since, &mut |body| records.push(body)),
+            None => joiner.give_out_all(&mut |body| records.push(body)),
         }
         if common.gathered.chunk.len() > before {
             self.note_position(common);
@@ -342,6 +359,18 @@ impl Followed {
     /// Whether the file has no name any more.
     pub(crate) fn is_deleted(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() == 0)
+    }
+
+    /// Where what is taken next goes.
+    fn lines<'a>(&'a mut self, gathered: &'a mut Gathered) -> Lines<'a> {
+        Lines {
+            joiner: self.joiner.as_mut(),
+            from: self.offset,
+            now: Instant::now(),
+            encoding: self.encoding,
+            records: Records { chunk: &mut gathered.chunk, time_ns: gathered.time_ns, object: self.object.as_deref() },
+            too_large: 0,
+        }
     }
 
     fn read_block(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
@@ -385,32 +414,4 @@ impl Followed {
 
 fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
     (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
-}
-
-/// Lines that are joined to records.
-struct Joined<'a> {
-    joiner: &'a mut Joiner,
-    /// Where what is taken begins in the file.
-    from: u64,
-    now: Instant,
-    each: Each<'a>,
-    too_large: u64,
-}
-
-impl TakesLines for Joined<'_> {
-    fn whole(&mut self, at: usize, block: &[u8]) -> usize {
-        let mut taken = 0;
-        for end in memchr::memchr_iter(b'\n', block) {
-            let line = block.get(taken..end).unwrap_or_default();
-            self.part(at + taken, line.strip_suffix(b"\r").unwrap_or(line));
-            taken = end + 1;
-        }
-        taken
-    }
-    fn part(&mut self, at: usize, line: &[u8]) {
-        let each = &mut self.each;
-        let mut out = |body: &[u8]| each.part(0, body);
-        let too_large = self.joiner.take(self.from + at as u64, line, self.now, &mut out);
-        self.too_large += u64::from(too_large);
-    }
 }

@@ -7,6 +7,7 @@
 //! A file is known by device, inode and a fingerprint of its first bytes ([`identity`]), and is read by its open handle to its
 //! end, whatever becomes of its name. `docs/sources.md` says what that means for rotation, truncation and deletion.
 
+mod about;
 mod absent;
 mod followed;
 mod identity;
@@ -17,6 +18,7 @@ mod reader;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod text;
 mod watch;
 
 use std::sync::Arc;

@@ -51,6 +51,9 @@ pub(super) struct Reader {
     pub(super) by_id: HashMap<FileId, usize>,
     /// The same, by the names by which growth is heard.
     pub(super) by_name: HashMap<PathBuf, usize>,
+    /// Files that are too old to be followed, until somebody writes to them.
+    pub(super) ignored: HashSet<PathBuf>,
+    pub(super) ignore_older: Option<Duration>,
     /// Whether names may have changed since the last scan.
     pub(super) names_changed: bool,
     /// Whether all changes of names are heard.
@@ -89,8 +92,11 @@ impl Reader {
                     longer: tail.long_lines,
                 },
                 multiline: tail.multiline.clone(),
+                encoding: tail.encoding,
+                path_key: tail.path_key.clone(),
+                kubernetes: tail.kubernetes,
                 buffer: vec![0; BLOCK_BYTES],
-                gathered: Gathered::new(source.tag.clone()),
+                gathered: Gathered::new(source.tag.clone(), false),
                 unrecorded: Vec::new(),
             },
             patterns,
@@ -98,6 +104,8 @@ impl Reader {
             files: Vec::new(),
             by_id: HashMap::new(),
             by_name: HashMap::new(),
+            ignored: HashSet::new(),
+            ignore_older: tail.ignore_older,
             names_changed: false,
             names_heard: false,
             absent: Absent::default(),
@@ -331,6 +339,7 @@ impl Reader {
                 file.ready = true;
                 file.changed = true;
             }
+            self.names_changed |= self.ignored.contains(name);
         }
         self.names_changed |= events.names;
         events.more

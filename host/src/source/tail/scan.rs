@@ -95,6 +95,7 @@ impl Reader {
         }
         let mut new: Vec<_> = present.into_values().collect();
         new.sort_by(|one, other| one.path.cmp(&other.path));
+        self.ignored.clear();
         for there in new {
             self.follow_new(there);
         }
@@ -122,7 +123,7 @@ impl Reader {
     pub(super) fn index(&mut self) {
         self.by_id = self.files.iter().enumerate().map(|(n, file)| (file.id, n)).collect();
         let names = self.files.iter().enumerate().filter(|(_, file)| file.heard);
-        self.by_name = names.map(|(n, file)| (file.real.as_ref().unwrap_or(&file.path).clone(), n)).collect();
+        self.by_name = names.map(|(n, file)| (file.place().to_owned(), n)).collect();
     }
 
     /// Files that were read before, have no matching name now, and are still in their directory: rotated while Wharf
@@ -140,7 +141,7 @@ impl Reader {
                     info!(source = %self.common.source, "{} was {}: it is read to its end, from byte {}",
                           file.path.display(), position.path, position.offset);
                     file.resume(&position);
-                    file.join(self.common.multiline.as_ref());
+                    file.configure(&self.common);
                     file.moved = Some(Moved::Away(Instant::now()));
                     self.files.push(file);
                 }
@@ -150,9 +151,23 @@ impl Reader {
         self.index();
     }
 
+    fn is_too_old(&self, metadata: &Metadata) -> bool {
+        let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+        self.ignore_older.is_some_and(|limit| age.is_some_and(|age| age > limit))
+    }
+
     fn follow_new(&mut self, there: Present) {
         let path = there.path.as_path();
-        let opened = Followed::open(path).and_then(|(file, metadata)| {
+        // One that was read before is followed: its position must not be forgotten.
+        if self.is_too_old(&there.metadata) && !self.absent.contains(FileId::of(&there.metadata)) {
+            self.ignored.insert(there.real.unwrap_or(there.path));
+            return;
+        }
+        let opened = Followed::open(path).and_then(|(mut file, metadata)| {
+            if file.id == FileId::of(&there.metadata) {
+                file.real = there.real.clone();
+                file.heard = there.heard;
+            }
             let position = self.absent.take(&file)?;
             Ok((file, metadata, position))
         });
@@ -168,11 +183,7 @@ impl Reader {
         if !metadata.is_file() || self.by_id.contains_key(&file.id) {
             return;
         }
-        if file.id == FileId::of(&there.metadata) {
-            file.real = there.real;
-            file.heard = there.heard;
-        }
-        file.join(self.common.multiline.as_ref());
+        file.configure(&self.common);
         if let Some(position) = position {
             file.resume(&position);
         } else if self.leave_out_old {

@@ -509,6 +509,98 @@ async fn joined_lines_are_one_record_over_restarts_and_a_rotation_or_a_pause_end
 }
 
 #[tokio::test]
+async fn a_container_is_followed_through_its_link_over_the_kubelets_rotation() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    fs::create_dir(logs.path("containers")).unwrap();
+    fs::create_dir_all(logs.path("pods/ns_web-1_uid-7/app")).unwrap();
+    let file = |name: &str| format!("pods/ns_web-1_uid-7/app/{name}");
+    logs.append(&file("0.log"), "T stdout F one\n");
+    let id = "0123456789abcdef".repeat(4);
+    symlink(logs.path(&file("0.log")), logs.path(&format!("containers/web-1_ns_app-{id}.log"))).unwrap();
+    let config = || TailConfig {
+        kubernetes: true,
+        path_key: Some("file".to_owned()),
+        // Only the watch can find what is written in time, where the link leads to.
+        refresh_interval: Duration::from_secs(3600),
+        ..logs.config(&["containers/*.log"])
+    };
+    let tail = Tail::start(config(), &sink);
+    sink.wait_for(1).await;
+    logs.append(&file("0.log"), "T stdout F two\n");
+    sink.wait_for(2).await;
+    fs::rename(logs.path(&file("0.log")), logs.path(&file("0.log.20240102-030405"))).unwrap();
+    logs.append(&file("0.log.20240102-030405"), "T stdout F three\n");
+    logs.append(&file("0.log"), "T stdout F four\n");
+    let mut records = sink.wait_for(4).await;
+    let (_, next) = tail.kill(&sink).await;
+    records.sort();
+    let said = |line: &str| {
+        let path = logs.path(&format!("containers/web-1_ns_app-{id}.log"));
+        format!(
+            "{{\"file\":\"{}\",\"kubernetes\":{{\"namespace_name\":\"ns\",\"pod_name\":\"web-1\",\"pod_id\":\"uid-7\",\
+             \"container_name\":\"app\",\"container_id\":\"{id}\"}},\"log\":\"T stdout F {line}\"}}",
+            path.display()
+        )
+    };
+    assert_eq!(records, [said("four"), said("one"), said("three"), said("two")]);
+    assert_eq!(sink.lines().len(), 4);
+    assert!(sink.kinds().iter().all(|kind| *kind == BodyKind::Json));
+    // Rotated while Wharf is down: it is found beside where the link leads.
+    logs.append(&file("0.log"), "T stdout F five\n");
+    fs::rename(logs.path(&file("0.log")), logs.path(&file("0.log.20240102-040506"))).unwrap();
+    logs.append(&file("0.log"), "T stdout F six\n");
+    let tail = Tail::start(config(), &next);
+    let mut records = next.wait_for(2).await;
+    tail.stop().await;
+    records.sort();
+    assert!(
+        records[1].ends_with("\"log\":\"T stdout F five\"}") && records[1].contains("\"pod_id\":\"uid-7\""),
+        "{records:?}"
+    );
+    assert_eq!(records[0], said("six"));
+    assert_eq!(next.lines().len(), 2);
+}
+
+#[tokio::test]
+async fn a_file_that_is_old_is_read_once_somebody_writes_to_it() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    logs.append("old.log", "old\n");
+    let hours_ago = std::time::SystemTime::now() - Duration::from_secs(7200);
+    File::options().write(true).open(logs.path("old.log")).unwrap().set_modified(hours_ago).unwrap();
+    let config = || TailConfig { ignore_older: Some(Duration::from_secs(3600)), ..logs.config(&["*.log"]) };
+    let tail = Tail::start(config(), &sink);
+    logs.append("new.log", "new\n");
+    sink.wait_for(1).await;
+    assert_eq!(sink.lines(), ["new"]);
+    logs.append("old.log", "again\n");
+    assert_eq!(sink.wait_for(3).await, ["new", "old", "again"]);
+    // One that was read before goes on where it was, however old it is.
+    let (_, next) = tail.kill(&sink).await;
+    File::options().write(true).open(logs.path("old.log")).unwrap().set_modified(hours_ago).unwrap();
+    let tail = Tail::start(config(), &next);
+    logs.append("old.log", "and again\n");
+    assert_eq!(next.wait_for(1).await, ["and again"]);
+    tail.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_of_another_encoding_is_read_once_over_restarts() {
+    let (logs, sink) = (Logs::new(), FakeSink::new());
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let config = || TailConfig { encoding: Some(encoding_rs::UTF_16LE), ..logs.config(&["app.log"]) };
+    logs.append("app.log", wide("\u{feff}ä\u{a0a}\r\nb"));
+    let tail = Tail::start(config(), &sink);
+    assert_eq!(sink.wait_for(1).await, ["ä\u{a0a}"]);
+    let (_, next) = tail.kill(&sink).await;
+    logs.append("app.log", wide("c\n\u{a0a}end"));
+    let tail = Tail::start(config(), &next);
+    assert_eq!(next.wait_for(1).await, ["bc"]);
+    fs::remove_file(logs.path("app.log")).unwrap();
+    assert_eq!(next.wait_for(2).await, ["bc", "\u{a0a}end"]);
+    tail.stop().await;
+}
+
+#[tokio::test]
 async fn reading_stops_where_nothing_becomes_durable_and_goes_on_after() {
     let (logs, sink) = (Logs::new(), FakeSink::new());
     let (text, lines) = numbered("a", 0..1_000_000);
