@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use wharf_e2e::{Place, Wharf, free_port};
+use wharf_e2e::{Place, free_port};
 use wharf_local_aws::Sink;
 
 const EACH: u32 = 5;
@@ -26,8 +26,8 @@ fn configuration(tenants: u32) -> String {
 }
 
 /// A number of `/proc/PID/status`.
-fn kernel_says(wharf: &Wharf, name: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", wharf.id())).unwrap();
+fn kernel_says(process: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
@@ -37,14 +37,15 @@ fn resident(tenants: u32) -> u64 {
     let (place, sink) = (Place::new().unwrap(), Sink::start().unwrap());
     place.configure(&sink.endpoint(), &configuration(tenants)).unwrap();
     let mut wharf = place.start().unwrap();
+    let process = wharf.id();
     let wanted = f64::from(tenants * EACH);
     wharf.wait_until("each output has delivered", 120, || {
         place.metric_at_least("wharf_delivered_records_total", wanted)
     });
-    let resident = kernel_says(&wharf, "VmRSS:");
+    let resident = kernel_says(process, "VmRSS:");
     // Those for work that blocks end when they had none for ten seconds.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    wharf.wait_until("threads that are not needed end", 60, || kernel_says(&wharf, "Threads:") <= 30 + 3 * cores);
+    wharf.wait_until("threads that are not needed end", 60, || kernel_says(process, "Threads:") <= 30 + 3 * cores);
     wharf.sigterm();
     assert!(wharf.wait_exit(60).success());
     resident
