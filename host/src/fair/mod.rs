@@ -34,11 +34,11 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Threads for the runtime: whoever has a turn may keep one for a tick, and what needs none (sockets, timers, the disk's answers) must not wait
-/// behind it.
+/// Threads for the runtime: one more than there are ever turns. Whoever has a turn may keep a thread for a tick, and what needs none (sockets, timers,
+/// the disk's answers, asking for a turn) must not wait behind it.
 #[must_use]
 pub fn runtime_threads() -> usize {
-    2 * cores() + 1
+    book::ON_TOP as usize * cores() + 1
 }
 
 static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(u32::try_from(cores()).unwrap_or(1)));

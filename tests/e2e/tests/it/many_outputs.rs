@@ -37,11 +37,11 @@ fn resident(tenants: u32) -> u64 {
     let (place, sink) = (Place::new().unwrap(), Sink::start().unwrap());
     place.configure(&sink.endpoint(), &configuration(tenants)).unwrap();
     let mut wharf = place.start().unwrap();
+    let process = wharf.id();
     let wanted = f64::from(tenants * EACH);
     wharf.wait_until("each output has delivered", 120, || {
         place.metric_at_least("wharf_delivered_records_total", wanted)
     });
-    let process = wharf.id();
     let resident = kernel_says(process, "VmRSS:");
     // Those for work that blocks end when they had none for ten seconds.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
