@@ -11,6 +11,8 @@ pub mod cli;
 pub mod config;
 pub mod convert;
 pub mod dead_letter;
+#[cfg(test)]
+mod fuzz;
 pub mod intake;
 pub mod journal;
 pub mod output;

@@ -113,7 +113,7 @@ pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied
     for resource_logs in request.resource_logs {
         gather.resource(resource_logs.resource.map(Owner::into_resource), resource_logs.schema_url)?;
         for scope_logs in resource_logs.scope_logs {
-            gather.scope(scope_logs.scope.map(Owner::into_scope).as_ref(), &scope_logs.schema_url);
+            gather.scope(scope_logs.scope.map(Owner::into_scope).as_ref(), &scope_logs.schema_url)?;
             for record in scope_logs.log_records {
                 gather.record(self::record(record.get()))?;
             }

@@ -34,7 +34,7 @@ fn resource_logs(message: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> 
 
 fn scope_logs(message: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> {
     let (scope, schema_url) = whose::<InstrumentationScope>(message, "a scope")?;
-    gather.scope(scope.as_ref(), &schema_url);
+    gather.scope(scope.as_ref(), &schema_url)?;
     each(message, |number, bytes| {
         if number != INSIDE {
             return Ok(());

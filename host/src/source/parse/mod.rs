@@ -167,3 +167,24 @@ fn all(mut under_way: Vec<Durable>) -> Durable {
 
 #[cfg(test)]
 mod tests;
+
+/// A line as [`crate::fuzz`] has it parsed: the objects that it is by every format.
+#[cfg(test)]
+pub(super) fn fuzzed(line: &[u8]) -> Vec<String> {
+    use crate::config::{ParseFormat, TimeFormat};
+
+    let regex = regex::bytes::Regex::new(r"(?<host>\S+) \[(?<time>[^\]]+)\] (?<rest>.*)").unwrap();
+    let formats = [ParseFormat::Json, ParseFormat::Logfmt, ParseFormat::Cri, ParseFormat::Regex(regex)];
+    let times = [TimeFormat::Auto, TimeFormat::Epoch(1_000_000), TimeFormat::Pattern("%d/%b/%Y:%H:%M:%S %z".into())];
+    let mut found = Vec::new();
+    for (format, time_format) in formats.iter().flat_map(|format| times.iter().map(move |time| (format, time))) {
+        let (format, time_format) = (format.clone(), time_format.clone());
+        let time_zone = jiff::tz::TimeZone::UTC;
+        let config = ParseConfig { format, time_key: Some("time".into()), time_format, time_zone, keep_time_key: false };
+        let mut out = Vec::new();
+        if Parser::new(&config).parse(line, &mut out) != Parsed::Text {
+            found.push(String::from_utf8(out).unwrap());
+        }
+    }
+    found
+}

@@ -29,5 +29,6 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod syslog;
 mod tutorial;
 mod validate;
