@@ -103,8 +103,11 @@ fn parse() {
 
 #[test]
 fn http_json() {
-    let corpus: [&[u8]; 3] =
-        [b"[{\"b\":1,\"a\":[true,null,-0.5e3]}, {}\n]", b"{\"a\":1}\r\n\n {\"b\" : \"\\u00e9\"} \n{}", b"{\n \"a\": {}\n}"];
+    let corpus: [&[u8]; 3] = [
+        b"[{\"b\":1,\"a\":[true,null,-0.5e3]}, {}\n]",
+        b"{\"a\":1}\r\n\n {\"b\" : \"\\u00e9\"} \n{}",
+        b"{\n \"a\": {}\n}",
+    ];
     run(&corpus, |bytes| {
         for lines_of_it in [false, true] {
             let Some(lines) = fuzzed::http(bytes, lines_of_it) else { continue };

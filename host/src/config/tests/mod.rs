@@ -8,6 +8,7 @@ mod http;
 mod otlp;
 mod plugin;
 mod rest;
+mod syslog;
 mod yaml;
 
 use super::{Config, Faults};

@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 pub(super) use self::answer::REFUSALS;
-pub(crate) use self::json::Scanner;
 use self::answer::{Denied, accepted};
 use self::body::Encoding;
 use self::connections::Limits;
+pub(crate) use self::json::Scanner;
 use self::records::Format;
 use super::places::Places;
 use super::room::{Held, Room};

@@ -67,7 +67,8 @@ pub(super) mod fuzzed {
         let shape = Shape { format, tag: "t".into(), tag_from: None, most_bytes: 8 << 20 };
         let held = Room::new(16 << 20).hold();
         let (gathered, _) = read(&shape, wire, None, bytes, 1 << 20, held).ok()?;
-        let records = gathered.chunks.iter().flat_map(|chunk| chunk.iter().map(|r| r.body.to_vec()).collect::<Vec<_>>());
+        let records =
+            gathered.chunks.iter().flat_map(|chunk| chunk.iter().map(|r| r.body.to_vec()).collect::<Vec<_>>());
         let lines = records.map(|body| String::from_utf8(body).unwrap()).collect();
         Some((lines, gathered.rejected.map_or(0, |rejected| rejected.records)))
     }

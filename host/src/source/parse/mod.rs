@@ -12,7 +12,7 @@ mod time;
 
 use std::sync::Arc;
 
-use self::formats::{Parser, Parsed};
+use self::formats::{Parsed, Parser};
 use super::sink::{Durable, Later, Sink};
 use crate::config::ParseConfig;
 use crate::intake::Refused;
@@ -180,7 +180,8 @@ pub(super) fn fuzzed(line: &[u8]) -> Vec<String> {
     for (format, time_format) in formats.iter().flat_map(|format| times.iter().map(move |time| (format, time))) {
         let (format, time_format) = (format.clone(), time_format.clone());
         let time_zone = jiff::tz::TimeZone::UTC;
-        let config = ParseConfig { format, time_key: Some("time".into()), time_format, time_zone, keep_time_key: false };
+        let config =
+            ParseConfig { format, time_key: Some("time".into()), time_format, time_zone, keep_time_key: false };
         let mut out = Vec::new();
         if Parser::new(&config).parse(line, &mut out) != Parsed::Text {
             found.push(String::from_utf8(out).unwrap());

@@ -10,6 +10,8 @@ mod collect;
 mod framing;
 mod listen;
 mod message;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

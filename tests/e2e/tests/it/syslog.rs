@@ -37,7 +37,8 @@ fn logger(place: &Place, prefix: &str, count: u64, arguments: &[&str]) {
     let file = place.root().join(format!("{prefix}.txt"));
     let text: String = names(prefix, count).map(|name| format!("{name} the quick brown fox\n")).collect();
     fs::write(&file, text).unwrap();
-    let sent = Command::new("logger").args(arguments).args(["-t", "app", "-p", "local0.warning", "-f"]).arg(&file).output();
+    let sent =
+        Command::new("logger").args(arguments).args(["-t", "app", "-p", "local0.warning", "-f"]).arg(&file).output();
     let sent = sent.unwrap();
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
 }
@@ -71,7 +72,11 @@ fn everything_that_logger_sends_by_tcp_arrives_once() {
     for record in content(&s3) {
         let message = record["message"].as_str().unwrap();
         assert!(message.ends_with(" the quick brown fox"), "{record}");
-        assert_eq!((&record["facility"], &record["severity"], &record["appname"]), (&"local0".into(), &"warning".into(), &"app".into()), "{record}");
+        assert_eq!(
+            (&record["facility"], &record["severity"], &record["appname"]),
+            (&"local0".into(), &"warning".into(), &"app".into()),
+            "{record}"
+        );
         assert_eq!(record.get("version").is_some(), !message.starts_with("o-"), "{record}");
         assert!(record["hostname"].as_str().is_some_and(|name| !name.is_empty()), "{record}");
         // The sender's own time, not that of arrival alone.
