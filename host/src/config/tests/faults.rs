@@ -205,11 +205,11 @@ fn faults_of_sources_are_told_by_their_type() {
     for (lines, expected) in [
         (
             "tag: x",
-            "wharf.yaml:4:3: sources.app: the key \"type\" is missing\n    help: write type: tail, stdin, http, forward, generate",
+            "wharf.yaml:4:3: sources.app: the key \"type\" is missing\n    help: write type: tail, stdin, http, forward, otlp, syslog, generate",
         ),
         (
             "type: tial",
-            "wharf.yaml:5:11: sources.app.type: there is no source type \"tial\"; known are \"tail\", \"stdin\", \"http\", \"forward\" and \"generate\"; did you mean \"tail\"?",
+            "wharf.yaml:5:11: sources.app.type: there is no source type \"tial\"; known are \"tail\", \"stdin\", \"http\", \"forward\", \"otlp\", \"syslog\" and \"generate\"; did you mean \"tail\"?",
         ),
         (
             "type: tail",
