@@ -168,7 +168,7 @@ fn format(headers: &HeaderMap) -> Result<Format, Denied> {
 
 /// A body as [`crate::fuzz`] has it read: its records, where all of it is good.
 #[cfg(test)]
-pub(super) fn fuzzed(body: &[u8], is_lines: bool) -> Option<Vec<String>> {
+pub(crate) fn fuzzed(body: &[u8], is_lines: bool) -> Option<Vec<String>> {
     let format = if is_lines { Format::JsonLines } else { Format::Json };
     let chunk = records::read(format, &"t".into(), 1, body).ok()?;
     let bodies = chunk.iter().flat_map(|chunk| chunk.iter().map(|r| r.body.to_vec()).collect::<Vec<_>>());
