@@ -19,6 +19,9 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Bytes that mean something in one format or another.
+const MEANING: &[u8] = b"\"\\{}[]<>:,= \n\0-.09eE\x0a\x12\x80\xff";
+
 /// Says which bytes it was, where a check panics.
 struct Blame<'a>(&'a [u8], u64);
 
@@ -65,7 +68,7 @@ fn damaged(corpus: &[&[u8]], chance: &mut SmallRng) -> Vec<u8> {
             2 => bytes.truncate(at),
             3 => drop(bytes.drain(at..end)),
             // Bytes that mean something in one format or another.
-            4 => bytes.insert(at, b"\"\\{}[]<>:,= \n\0-.09eE\x0a\x12\x80\xff"[chance.random_range(0..25)]),
+            4 => bytes.insert(at, MEANING[chance.random_range(0..MEANING.len())]),
             5 => {
                 let part = bytes[at..end].to_vec();
                 let times = chance.random_range(1..20);

@@ -237,7 +237,7 @@ fn faults_of_sources_are_told_by_their_type() {
         ),
         (
             "type: stdin\nlisten: 127.0.0.1:1",
-            "wharf.yaml:6:5: sources.app: unknown key \"listen\"\n    help: known keys: type, tag",
+            "wharf.yaml:6:5: sources.app: unknown key \"listen\"\n    help: known keys: type, tag, parse",
         ),
         (
             "type: http\nlisten: localhost:9880",
