@@ -12,6 +12,8 @@ pub mod config;
 pub mod convert;
 pub mod dead_letter;
 pub mod fair;
+#[cfg(test)]
+mod fuzz;
 pub mod intake;
 pub mod journal;
 pub mod output;

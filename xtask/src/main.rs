@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod demo;
 mod docs;
+mod fuzz;
 mod setup;
 mod test;
 
@@ -32,6 +33,8 @@ enum Task {
     Setup,
     /// Builds the built-in components into target/components, each as NAME.wasm
     BuildPlugins,
+    /// Feeds damaged input to a parser of outside bytes
+    Fuzz(fuzz::Options),
     /// Measures throughput, CPU and memory
     Bench(bench::Options),
     /// Writes docs/plugins/reference.md anew from the files in wit/
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Setup => setup::everything(),
         Task::BuildPlugins => build::plugins(),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Docs => docs::write(),
         Task::Ci => ci(),

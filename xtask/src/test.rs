@@ -18,6 +18,9 @@ pub struct Options {
     /// How often the power is cut
     #[arg(long, value_name = "N", default_value_t = 20)]
     power_cuts: u64,
+    /// How many records each sender of OTLP and of syslog sends; 100000 is what is promised
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    sender_records: u64,
     /// Only tests whose names contain one of these
     filters: Vec<String>,
 }
@@ -64,6 +67,8 @@ fn tests(options: &Options, binary: &Path, skipped: &Path) -> anyhow::Result<()>
         .env("WHARF_CRASH_CYCLES", options.crash_cycles.to_string())
         .env("WHARF_LOGS_CRASH_CYCLES", options.logs_crash_cycles.to_string())
         .env("WHARF_POWER_CUTS", options.power_cuts.to_string())
+        .env("WHARF_OTLP_RECORDS", options.sender_records.to_string())
+        .env("WHARF_SYSLOG_RECORDS", options.sender_records.to_string())
         .env("WHARF_SKIPPED_FILE", skipped);
     crate::run(with_filters(&mut whole, options), "end-to-end tests")
 }

@@ -26,11 +26,13 @@ pub(crate) fn parse(source: &mut Section<'_>) -> Option<ParseConfig> {
     let is_written = source.is_written("parse");
     let mut section = source.section("parse").filter(|_| is_written)?;
     section.missing("format", "write format: json, regex, logfmt or cri");
-    let formats =
-        [("json", Format::Json), ("regex", Format::Regex), ("logfmt", Format::Logfmt), ("cri", Format::Cri)];
+    let formats = [("json", Format::Json), ("regex", Format::Regex), ("logfmt", Format::Logfmt), ("cri", Format::Cri)];
     let format = section.one_of("format", &formats);
     if format == Some(Format::Regex) {
-        section.missing("pattern", "write a regular expression with named groups, for example '^(?<level>\\w+) (?<log>.*)$'");
+        section.missing(
+            "pattern",
+            "write a regular expression with named groups, for example '^(?<level>\\w+) (?<log>.*)$'",
+        );
     } else if format.is_some() && section.is_written("pattern") {
         section.fault("pattern", "is for format: regex", None);
     }
@@ -93,8 +95,13 @@ fn time_format(section: &mut Section<'_>) -> TimeFormat {
         // What jiff knows can be written by it, too.
         pattern if pattern.contains('%') && writes(pattern) => TimeFormat::Pattern(text),
         _ => {
-            let help = "write rfc3339, epoch, epoch_ms, epoch_us, epoch_ns, or a pattern such as \"%d/%b/%Y:%H:%M:%S %z\"";
-            section.fault("time_format", format!("{} is no format of times", section.found("time_format")), Some(help.into()));
+            let help =
+                "write rfc3339, epoch, epoch_ms, epoch_us, epoch_ns, or a pattern such as \"%d/%b/%Y:%H:%M:%S %z\"";
+            section.fault(
+                "time_format",
+                format!("{} is no format of times", section.found("time_format")),
+                Some(help.into()),
+            );
             TimeFormat::Auto
         }
     }

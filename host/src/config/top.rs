@@ -204,7 +204,8 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
     if let Some((listen, is_hidden)) = admin {
         taken.entry(listen.port()).or_default().push((listen, is_hidden, "admin".into()));
     }
-    let listening = sources.iter().flat_map(|source| source.config.kind.listens().into_iter().map(move |at| (source, at)));
+    let listening =
+        sources.iter().flat_map(|source| source.config.kind.listens().into_iter().map(move |at| (source, at)));
     for (source, (key, listen)) in listening {
         let port = taken.entry(listen.port()).or_default();
         let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));

@@ -103,7 +103,7 @@ pub(super) fn write_line(
 
 impl StoredLetter {
     /// Reads a line. Somebody may have edited it.
-    pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, String> {
         let line: In = serde_json::from_slice(line).map_err(|cause| format!("not a dead letter: {cause}"))?;
         let time: Timestamp = line.time.parse().map_err(|_| format!("{:?} is not a time", line.time))?;
         let time_ns = i64::try_from(time.as_nanosecond()).map_err(|_| format!("{:?} is out of range", line.time))?;

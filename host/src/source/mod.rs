@@ -6,6 +6,8 @@
 
 mod compressed;
 mod forward;
+#[cfg(test)]
+pub(crate) mod fuzzed;
 mod generate;
 mod http;
 mod lane;

@@ -211,7 +211,8 @@ mod tests {
     use crate::source::testing::FakeSink;
 
     fn start(input: impl Read + Send + 'static, sink: &Arc<FakeSink>, shutdown: &CancellationToken) -> Running {
-        let source = SourceConfig { name: "in".into(), tenant: None, parse: None, tag: "in".into(), kind: SourceKind::Stdin };
+        let source =
+            SourceConfig { name: "in".into(), tenant: None, parse: None, tag: "in".into(), kind: SourceKind::Stdin };
         read(input, &source, Arc::new(sink.clone()), shutdown.clone()).unwrap()
     }
 

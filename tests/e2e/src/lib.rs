@@ -6,7 +6,7 @@
 //! what a CloudWatch Logs server holds as [`Logged`].
 //!
 //! What tests read from the environment:
-//! `WHARF_BIN` (a binary to test instead of building one), `WHARF_CRASH_CYCLES`, `WHARF_LOGS_CRASH_CYCLES`, `WHARF_FORWARD_RECORDS`, `WHARF_OTLP_RECORDS`, `WHARF_TAIL_FILES`, `WHARF_TAIL_SECONDS`, `WHARF_SEED`, `WHARF_DEADLINE_FACTOR` (for slow machines),
+//! `WHARF_BIN` (a binary to test instead of building one), `WHARF_CRASH_CYCLES`, `WHARF_LOGS_CRASH_CYCLES`, `WHARF_FORWARD_RECORDS`, `WHARF_OTLP_RECORDS`, `WHARF_SYSLOG_RECORDS`, `WHARF_TAIL_FILES`, `WHARF_TAIL_SECONDS`, `WHARF_SEED`, `WHARF_DEADLINE_FACTOR` (for slow machines),
 //! `WHARF_SKIPPED_FILE` (where skipped tests say why), `CI` (a missing tool fails a test instead of skipping it).
 
 #![expect(clippy::panic, reason = "a support library of tests: its panics are failed assertions")]

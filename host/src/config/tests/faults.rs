@@ -205,11 +205,11 @@ fn faults_of_sources_are_told_by_their_type() {
     for (lines, expected) in [
         (
             "tag: x",
-            "wharf.yaml:4:3: sources.app: the key \"type\" is missing\n    help: write type: tail, stdin, http, forward, generate",
+            "wharf.yaml:4:3: sources.app: the key \"type\" is missing\n    help: write type: tail, stdin, http, forward, otlp, syslog, generate",
         ),
         (
             "type: tial",
-            "wharf.yaml:5:11: sources.app.type: there is no source type \"tial\"; known are \"tail\", \"stdin\", \"http\", \"forward\" and \"generate\"; did you mean \"tail\"?",
+            "wharf.yaml:5:11: sources.app.type: there is no source type \"tial\"; known are \"tail\", \"stdin\", \"http\", \"forward\", \"otlp\", \"syslog\" and \"generate\"; did you mean \"tail\"?",
         ),
         (
             "type: tail",
@@ -256,7 +256,7 @@ fn faults_of_sources_are_told_by_their_type() {
         ),
         (
             "type: stdin\nlisten: 127.0.0.1:1",
-            "wharf.yaml:6:5: sources.app: unknown key \"listen\"\n    help: known keys: type, tag",
+            "wharf.yaml:6:5: sources.app: unknown key \"listen\"\n    help: known keys: type, tag, parse",
         ),
         (
             "type: http\nlisten: localhost:9880",
@@ -268,7 +268,7 @@ fn faults_of_sources_are_told_by_their_type() {
             "wharf.yaml:6:11: sources.app.rate: the number 0 is out of range; it must be at least 1",
         ),
         ("type: tail\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"; did you mean \"paths\"?"),
-        ("type: stdin\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"\n    help: known keys: type, tag"),
+        ("type: stdin\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"\n    help: known keys: type, tag, parse"),
         (
             "type: tail\npaths: \"\"",
             "wharf.yaml:6:12: sources.app.paths: is empty\n    help: name at least one file or glob",

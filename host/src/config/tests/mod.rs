@@ -9,6 +9,7 @@ mod limits;
 mod otlp;
 mod plugin;
 mod rest;
+mod syslog;
 mod tenants;
 mod trust;
 mod yaml;

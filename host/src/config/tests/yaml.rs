@@ -148,7 +148,7 @@ fn what_comes_from_the_environment_is_not_shown() {
         (
             source("type: ${BUCKET}"),
             format!(
-                "5:11: sources.app.type: expected \"tail\", \"stdin\", \"http\", \"forward\" or \"generate\", found text {found} BUCKET"
+                "5:11: sources.app.type: expected \"tail\", \"stdin\", \"http\", \"forward\", \"otlp\", \"syslog\" or \"generate\", found text {found} BUCKET"
             ),
         ),
         (

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 pub(super) use self::answer::REFUSALS;
-pub(crate) use self::json::Scanner;
 use self::answer::{Denied, accepted};
 use self::body::Encoding;
 use self::connections::Limits;
+pub(crate) use self::json::Scanner;
 use self::records::Format;
 use self::tokens::Tokens;
 use super::places::Places;
@@ -175,4 +175,13 @@ fn format(headers: &HeaderMap) -> Result<Format, Denied> {
         "text/plain" | "" => Ok(Format::Text),
         _ => Err(Denied::ContentType(kind)),
     }
+}
+
+/// A body as [`crate::fuzz`] has it read: its records, where all of it is good.
+#[cfg(test)]
+pub(crate) fn fuzzed(body: &[u8], is_lines: bool) -> Option<Vec<String>> {
+    let format = if is_lines { Format::JsonLines } else { Format::Json };
+    let chunk = records::read(format, &"t".into(), 1, body).ok()?;
+    let bodies = chunk.iter().flat_map(|chunk| chunk.iter().map(|r| r.body.to_vec()).collect::<Vec<_>>());
+    Some(bodies.map(|body| String::from_utf8(body).unwrap()).collect())
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
@@ -15,6 +15,9 @@ use crate::source::room::Held;
 
 /// A record of more than this is rejected: in memory, one that is made for it takes thirty times its bytes.
 pub(super) const LARGEST_RECORD: usize = 2 << 20;
+
+/// How deep lists and maps may be nested in a value: as OTLP/JSON that is less than the 128 levels that readers of JSON take.
+const MAX_DEPTH: usize = 32;
 
 /// Longest tag from an attribute.
 const LONGEST_TAG: usize = 255;
@@ -100,6 +103,7 @@ impl<'a> Gather<'a> {
 
     /// What follows is of this resource.
     pub(super) fn resource(&mut self, resource: Option<Resource>, schema_url: String) -> Result<(), Denied> {
+        shallow(resource.as_ref().map_or(&[][..], |resource| &resource.attributes))?;
         let tag = self.tag(resource.as_ref());
         self.resource = (resource, schema_url);
         self.current = match self.chunks.iter().rposition(|(known, _)| *known == tag) {
@@ -117,14 +121,21 @@ impl<'a> Gather<'a> {
     }
 
     /// What follows is of this scope.
-    pub(super) fn scope(&mut self, scope: Option<&InstrumentationScope>, schema_url: &str) {
+    pub(super) fn scope(&mut self, scope: Option<&InstrumentationScope>, schema_url: &str) -> Result<(), Denied> {
+        shallow(scope.map_or(&[][..], |scope| &scope.attributes))?;
         let (resource, resource_schema) = &self.resource;
         self.around = Around::new(self.shape.format, resource.as_ref(), resource_schema, scope, schema_url);
+        Ok(())
     }
 
     /// A record, or why it is none.
     pub(super) fn record(&mut self, record: Result<LogRecord, String>) -> Result<(), Denied> {
         self.number += 1;
+        let record = record.and_then(|record| {
+            let is_deep = record.body.iter().chain(record.attributes.iter().filter_map(|pair| pair.value.as_ref()));
+            let is_deep = is_deep.into_iter().any(|any| !is_shallow(any, MAX_DEPTH));
+            if is_deep { Err(format!("its values are nested more than {MAX_DEPTH} deep")) } else { Ok(record) }
+        });
         let record = match record {
             Ok(record) => record,
             Err(why) => {
@@ -175,4 +186,24 @@ impl<'a> Gather<'a> {
 
 fn is_tag(text: &str) -> bool {
     (1..=LONGEST_TAG).contains(&text.len()) && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+fn is_shallow(any: &AnyValue, depth: usize) -> bool {
+    let Some(deeper) = depth.checked_sub(1) else { return false };
+    match &any.value {
+        Some(Value::ArrayValue(array)) => array.values.iter().all(|any| is_shallow(any, deeper)),
+        Some(Value::KvlistValue(list)) => {
+            list.values.iter().filter_map(|pair| pair.value.as_ref()).all(|any| is_shallow(any, deeper))
+        }
+        _ => true,
+    }
+}
+
+/// Of a resource or a scope, whose records cannot be without it.
+fn shallow(attributes: &[KeyValue]) -> Result<(), Denied> {
+    let mut values = attributes.iter().filter_map(|pair| pair.value.as_ref());
+    if values.all(|any| is_shallow(any, MAX_DEPTH)) {
+        return Ok(());
+    }
+    Err(Denied::Malformed(format!("an attribute of a resource or scope is nested more than {MAX_DEPTH} deep")))
 }

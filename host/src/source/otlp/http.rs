@@ -31,7 +31,8 @@ impl Wire {
 
     fn of(headers: &HeaderMap) -> Result<Self, Denied> {
         let mut values = headers.get_all(CONTENT_TYPE).iter();
-        let value = values.next().map_or_else(String::new, |value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let value =
+            values.next().map_or_else(String::new, |value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         if values.next().is_some() {
             return Err(Denied::ContentType("more than one".to_owned()));
         }

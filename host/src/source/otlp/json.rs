@@ -113,7 +113,7 @@ pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied
     for resource_logs in request.resource_logs {
         gather.resource(resource_logs.resource.map(Owner::into_resource), resource_logs.schema_url)?;
         for scope_logs in resource_logs.scope_logs {
-            gather.scope(scope_logs.scope.map(Owner::into_scope).as_ref(), &scope_logs.schema_url);
+            gather.scope(scope_logs.scope.map(Owner::into_scope).as_ref(), &scope_logs.schema_url)?;
             for record in scope_logs.log_records {
                 gather.record(self::record(record.get()))?;
             }
@@ -165,8 +165,7 @@ impl Owner {
 }
 
 fn pairs(pairs: Vec<Pair>) -> Vec<KeyValue> {
-    let pair =
-        |pair: Pair| KeyValue { key: pair.key, value: pair.value.map(|any| any.0), ..KeyValue::default() };
+    let pair = |pair: Pair| KeyValue { key: pair.key, value: pair.value.map(|any| any.0), ..KeyValue::default() };
     pairs.into_iter().map(pair).collect()
 }
 
@@ -223,7 +222,9 @@ struct Hex(Vec<u8>);
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        hex::decode(&text).map(Hex).map_err(|e| de::Error::custom(format!("{:?} is no id in hex: {e}", shortened(&text))))
+        hex::decode(&text)
+            .map(Hex)
+            .map_err(|e| de::Error::custom(format!("{:?} is no id in hex: {e}", shortened(&text))))
     }
 }
 

@@ -52,3 +52,32 @@ pub(super) fn spawn(
     running.address = address;
     Ok(running)
 }
+
+/// Requests as [`crate::fuzz`] has them read: the records, as OTLP/JSON or in the other format, and how many were none.
+#[cfg(test)]
+pub(super) mod fuzzed {
+    use super::door::read;
+    use super::gather::Shape;
+    use super::http::Wire;
+    use crate::config::OtlpFormat;
+    use crate::source::room::Room;
+
+    fn of(wire: Wire, bytes: &[u8], as_otlp: bool) -> Option<(Vec<String>, u64)> {
+        let format = if as_otlp { OtlpFormat::OtlpJson } else { OtlpFormat::Json };
+        let shape = Shape { format, tag: "t".into(), tag_from: None, most_bytes: 8 << 20 };
+        let held = Room::new(16 << 20).hold();
+        let (gathered, _) = read(&shape, wire, None, bytes, 1 << 20, held).ok()?;
+        let records =
+            gathered.chunks.iter().flat_map(|chunk| chunk.iter().map(|r| r.body.to_vec()).collect::<Vec<_>>());
+        let lines = records.map(|body| String::from_utf8(body).unwrap()).collect();
+        Some((lines, gathered.rejected.map_or(0, |rejected| rejected.records)))
+    }
+
+    pub(crate) fn json(bytes: &[u8], as_otlp: bool) -> Option<(Vec<String>, u64)> {
+        of(Wire::Json, bytes, as_otlp)
+    }
+
+    pub(crate) fn protobuf(bytes: &[u8], as_otlp: bool) -> Option<(Vec<String>, u64)> {
+        of(Wire::Protobuf, bytes, as_otlp)
+    }
+}

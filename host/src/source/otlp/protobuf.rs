@@ -21,9 +21,7 @@ const SCHEMA_URL: u32 = 3;
 
 /// Reads an `ExportLogsServiceRequest`.
 pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> {
-    each(request, |number, bytes| {
-        if number == RESOURCE_LOGS { resource_logs(bytes, gather) } else { Ok(()) }
-    })
+    each(request, |number, bytes| if number == RESOURCE_LOGS { resource_logs(bytes, gather) } else { Ok(()) })
 }
 
 fn resource_logs(message: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> {
@@ -34,7 +32,7 @@ fn resource_logs(message: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> 
 
 fn scope_logs(message: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied> {
     let (scope, schema_url) = whose::<InstrumentationScope>(message, "a scope")?;
-    gather.scope(scope.as_ref(), &schema_url);
+    gather.scope(scope.as_ref(), &schema_url)?;
     each(message, |number, bytes| {
         if number != INSIDE {
             return Ok(());

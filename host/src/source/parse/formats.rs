@@ -147,8 +147,7 @@ impl<'a> Object<'a> {
     fn text(&mut self, key: &[u8], value: &[u8]) {
         if self.time.is_none() && self.config.time_key.as_ref().is_some_and(|name| name.as_bytes() == key) {
             let text = std::str::from_utf8(value).ok();
-            let time_ns =
-                text.and_then(|text| time::read(&self.config.time_format, &self.config.time_zone, text));
+            let time_ns = text.and_then(|text| time::read(&self.config.time_format, &self.config.time_zone, text));
             self.time = Some(time_ns);
             if time_ns.is_some() && !self.config.keep_time_key {
                 return;
@@ -250,9 +249,12 @@ fn unquote<'a>(mut rest: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
 /// (Kubernetes, "CRI: Log format", kubelet's `pkg/kubelet/kuberuntime/logs`).
 fn cri(line: &[u8], mut object: Object<'_>) -> Parsed {
     let mut parts = line.splitn(4, |byte| *byte == b' ');
-    let (Some(time), Some(stream), Some(tags)) = (parts.next(), parts.next(), parts.next()) else { return Parsed::Text };
+    let (Some(time), Some(stream), Some(tags)) = (parts.next(), parts.next(), parts.next()) else {
+        return Parsed::Text;
+    };
     let log = parts.next().unwrap_or_default();
-    let is_cri = matches!(stream, b"stdout" | b"stderr") && matches!(tags.first(), Some(b'F' | b'P')) && !time.is_empty();
+    let is_cri =
+        matches!(stream, b"stdout" | b"stderr") && matches!(tags.first(), Some(b'F' | b'P')) && !time.is_empty();
     if !is_cri {
         return Parsed::Text;
     }

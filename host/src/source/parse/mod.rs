@@ -4,15 +4,17 @@
 //! It stands between a source and its sink, so that sources without `parse` pay nothing for it. A line that cannot be parsed goes on as text and is
 //! counted; so is one whose time cannot be read, which keeps that key and has the time of reading.
 //!
-//! A chunk has one kind of bodies. So lines that were parsed and those that were not leave as two chunks, the position of both with the second: a crash between
-//! them repeats the first, and loses nothing.
+//! A chunk has one kind of bodies. So lines that were parsed and those that were not leave as two chunks, the position of both with the second, which is handed in
+//! when the first is durable: a crash between them repeats the first, and loses nothing.
 
 mod formats;
+#[cfg(test)]
+mod tests;
 mod time;
 
 use std::sync::Arc;
 
-use self::formats::{Parser, Parsed};
+use self::formats::{Parsed, Parser};
 use super::sink::{Durable, Later, Sink};
 use crate::config::ParseConfig;
 use crate::intake::Refused;
@@ -105,6 +107,13 @@ impl Sink for Parsing {
             let split = split(Arc::clone(&self.config), chunk).await;
             let mut under_way = Vec::with_capacity(split.chunks.len());
             for chunk in &split.chunks {
+                // A position must not be on the disk before all that it stands for.
+                if !chunk.meta().positions.is_empty()
+                    && let Some(first) = under_way.pop()
+                {
+                    let first: Durable = first;
+                    first.await?;
+                }
                 under_way.push(self.sink.enqueue(chunk.clone()).await?);
             }
             Self::count(&self.source, &*self.sink, &split);
@@ -169,5 +178,24 @@ fn all(mut under_way: Vec<Durable>) -> Durable {
     }
 }
 
+/// A line as [`crate::fuzz`] has it parsed: the objects that it is by every format.
 #[cfg(test)]
-mod tests;
+pub(crate) fn fuzzed(line: &[u8]) -> Vec<String> {
+    use crate::config::{ParseFormat, TimeFormat};
+
+    let regex = regex::bytes::Regex::new(r"(?<host>\S+) \[(?<time>[^\]]+)\] (?<rest>.*)").unwrap();
+    let formats = [ParseFormat::Json, ParseFormat::Logfmt, ParseFormat::Cri, ParseFormat::Regex(regex)];
+    let times = [TimeFormat::Auto, TimeFormat::Epoch(1_000_000), TimeFormat::Pattern("%d/%b/%Y:%H:%M:%S %z".into())];
+    let mut found = Vec::new();
+    for (format, time_format) in formats.iter().flat_map(|format| times.iter().map(move |time| (format, time))) {
+        let (format, time_format) = (format.clone(), time_format.clone());
+        let time_zone = jiff::tz::TimeZone::UTC;
+        let config =
+            ParseConfig { format, time_key: Some("time".into()), time_format, time_zone, keep_time_key: false };
+        let mut out = Vec::new();
+        if Parser::new(&config).parse(line, &mut out) != Parsed::Text {
+            found.push(String::from_utf8(out).unwrap());
+        }
+    }
+    found
+}

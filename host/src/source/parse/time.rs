@@ -43,7 +43,8 @@ fn rfc3339(zone: &TimeZone, text: &str) -> Option<i64> {
 fn number(text: &str, unit_ns: i64) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let unsigned = whole.strip_prefix('-').unwrap_or(whole);
-    let is_decimal = !unsigned.is_empty() && [unsigned, fraction].iter().all(|it| it.bytes().all(|b| b.is_ascii_digit()));
+    let is_decimal =
+        !unsigned.is_empty() && [unsigned, fraction].iter().all(|it| it.bytes().all(|b| b.is_ascii_digit()));
     if !is_decimal {
         let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
         let time_ns = number * unit_ns as f64;

@@ -1,7 +1,7 @@
 //! Where messages end on a stream (RFC 6587, 3.4).
 //!
-//! Octet counting: `MSG-LEN SP SYSLOG-MSG`, with a first digit that is not 0. Non-transparent framing: a line feed, also behind a NUL or a carriage
-//! return, ends a message. Which of them a sender uses shows its first byte (3.4.1: "a transport receiver can assume that octet-counting framing is used
+//! Octet counting: `MSG-LEN SP SYSLOG-MSG`, with a first digit that is not 0. Non-transparent framing: a line feed or a NUL ends a
+//! message (Python's handler sends NULs). Which of them a sender uses shows its first byte (3.4.1: "a transport receiver can assume that octet-counting framing is used
 //! if a syslog frame starts with a digit"), and stays for the connection.
 
 /// What is wrong with a stream.
@@ -57,7 +57,7 @@ impl Framer {
             return 0;
         }
         if self.skipping == TO_LINE_FEED {
-            return match memchr::memchr(b'\n', bytes) {
+            return match memchr::memchr2(b'\n', 0, bytes) {
                 Some(end) => {
                     self.skipping = 0;
                     end + 1
@@ -115,7 +115,7 @@ impl Framer {
 
     fn line(&mut self, bytes: &[u8]) -> Option<Frame> {
         let from = self.looked_at.min(bytes.len());
-        let found = memchr::memchr(b'\n', bytes.get(from..).unwrap_or_default()).map(|at| from + at);
+        let found = memchr::memchr2(b'\n', 0, bytes.get(from..).unwrap_or_default()).map(|at| from + at);
         self.looked_at = bytes.len();
         match found {
             Some(end) if end <= self.most_bytes => {
@@ -176,6 +176,7 @@ mod tests {
     #[test]
     fn lines_end_at_a_line_feed_and_with_the_connection() {
         assert_eq!(texts(b"<1>a\n\n<1>b\n<1>c"), ["<1>a", "", "<1>b", "<1>c"]);
+        assert_eq!(texts(b"<1>a\0<1>b\0"), ["<1>a", "<1>b"]);
     }
 
     #[test]

@@ -243,7 +243,11 @@ async fn datagrams(door: &Arc<Door>, mut drops: Option<Drops>, socket: Socket<'_
         buffer.clear();
         buffer.reserve(DATAGRAM);
         let patience = if !collect.is_empty() { PACE } else { LOOK_EVERY };
-        let handed_in = match door.shutdown.run_until_cancelled(tokio::time::timeout(patience, socket.receive(&mut buffer))).await {
+        let handed_in = match door
+            .shutdown
+            .run_until_cancelled(tokio::time::timeout(patience, socket.receive(&mut buffer)))
+            .await
+        {
             None => break,
             Some(Ok(Ok(_))) => {
                 let kept = buffer.len().min(door.most_bytes);

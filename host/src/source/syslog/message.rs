@@ -11,8 +11,8 @@ use crate::record::encode::escape_lossy;
 
 /// RFC 5424, 6.2.1, table 1, by the names that syslog.h and senders have for them.
 const FACILITIES: [&str; 24] = [
-    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp", "audit",
-    "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp",
+    "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
 ];
 
 /// Table 2.
@@ -58,12 +58,9 @@ impl Reading {
             out.extend_from_slice(b",\"timestamp\":");
             DateFormat::Iso8601.write_json(time_ns, out);
         }
-        for (key, text) in [
-            ("hostname", parts.hostname),
-            ("appname", parts.appname),
-            ("procid", parts.procid),
-            ("msgid", parts.msgid),
-        ] {
+        for (key, text) in
+            [("hostname", parts.hostname), ("appname", parts.appname), ("procid", parts.procid), ("msgid", parts.msgid)]
+        {
             if let Some(text) = text {
                 out.extend_from_slice(format!(",\"{key}\":").as_bytes());
                 string(text, out);
@@ -131,7 +128,11 @@ impl Reading {
             self.zone.to_timestamp(time).ok()
         };
         let years = [here.year().checked_sub(1), Some(here.year()), here.year().checked_add(1)];
-        let time = years.into_iter().flatten().filter_map(in_year).min_by_key(|time| (time.as_nanosecond() - now.as_nanosecond()).unsigned_abs())?;
+        let time = years
+            .into_iter()
+            .flatten()
+            .filter_map(in_year)
+            .min_by_key(|time| (time.as_nanosecond() - now.as_nanosecond()).unsigned_abs())?;
         Some((time, behind))
     }
 }
@@ -217,7 +218,8 @@ fn of_5424(rest: &[u8]) -> Option<Parts<'_>> {
 /// 6.2.3: RFC 3339, with `T` and an offset; more digits of a fraction than six are taken too.
 fn time_of_5424(text: &[u8]) -> Option<Timestamp> {
     let text = std::str::from_utf8(text).ok()?;
-    let is_fine = text.len() >= 20 && text.as_bytes().get(10) == Some(&b'T') && text.bytes().all(|b| b.is_ascii_graphic());
+    let is_fine =
+        text.len() >= 20 && text.as_bytes().get(10) == Some(&b'T') && text.bytes().all(|b| b.is_ascii_graphic());
     // A zone in brackets is jiff's own.
     if is_fine && !text.contains('[') { text.parse().ok() } else { None }
 }
@@ -342,7 +344,8 @@ mod tests {
     /// Example 2, with an offset.
     #[test]
     fn example_2_with_an_offset() {
-        let message = b"<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - %% It's time to make the do-nuts.";
+        let message =
+            b"<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - %% It's time to make the do-nuts.";
         assert_eq!(
             read(message),
             concat!(
@@ -356,12 +359,18 @@ mod tests {
     #[test]
     fn examples_3_and_4_with_structured_data() {
         let head = "<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 ";
-        let three = format!("{head}[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" eventID=\"1011\"] \u{feff}An application event log entry...");
+        let three = format!(
+            "{head}[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" eventID=\"1011\"] \u{feff}An application event log entry..."
+        );
         let element = r#""exampleSDID@32473":{"iut":"3","eventSource":"Application","eventID":"1011"}"#;
-        assert!(read(three.as_bytes()).ends_with(&format!(
-            r#""structured_data":{{{element}}},"message":"An application event log entry..."}}"#
-        )));
-        let four = format!("{head}[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" eventID=\"1011\"][examplePriority@32473 class=\"high\"]");
+        assert!(
+            read(three.as_bytes()).ends_with(&format!(
+                r#""structured_data":{{{element}}},"message":"An application event log entry..."}}"#
+            ))
+        );
+        let four = format!(
+            "{head}[exampleSDID@32473 iut=\"3\" eventSource=\"Application\" eventID=\"1011\"][examplePriority@32473 class=\"high\"]"
+        );
         assert!(read(four.as_bytes()).ends_with(&format!(
             r#""structured_data":{{{element},"examplePriority@32473":{{"class":"high"}}}},"message":""}}"#
         )));
@@ -371,7 +380,11 @@ mod tests {
     #[test]
     fn parameters_have_escapes() {
         let message = br#"<0>1 - - - - - [a b="\"\\\]\n"][c] x"#;
-        assert!(read(message).ends_with(r#""structured_data":{"a":{"b":"\"\\]\\n"},"c":{}},"message":"x"}"#), "{}", read(message));
+        assert!(
+            read(message).ends_with(r#""structured_data":{"a":{"b":"\"\\]\\n"},"c":{}},"message":"x"}"#),
+            "{}",
+            read(message)
+        );
         for bad in ["[a b=c]", "[a b=\"c]", "[a", "[]", "[ a]", "[a  b=\"c\"]", "x"] {
             let message = format!("<0>1 - - - - - {bad} x");
             assert!(!read(message.as_bytes()).contains("version"), "{message}");

@@ -10,6 +10,8 @@ mod collect;
 mod framing;
 mod listen;
 mod message;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -41,4 +43,35 @@ pub(super) fn spawn(
     });
     running.address = address;
     Ok(running)
+}
+
+/// Bytes as [`crate::fuzz`] has them read.
+#[cfg(test)]
+pub(super) mod fuzzed {
+    use super::framing::{Framer, NoFrame};
+    use super::message::Reading;
+
+    pub(crate) fn message(bytes: &[u8]) -> Option<String> {
+        let (mut out, now) = (Vec::new(), "2026-12-01T00:00:00Z".parse().unwrap());
+        let _ = Reading { zone: jiff::tz::TimeZone::UTC }.read(bytes, now, &mut out)?;
+        Some(String::from_utf8(out).unwrap())
+    }
+
+    /// The messages, when bytes come in pieces of this size.
+    pub(crate) fn frames(bytes: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, NoFrame> {
+        let (mut framer, mut buffer, mut found) = (Framer::new(64), Vec::new(), Vec::new());
+        for part in bytes.chunks(piece.min(bytes.len().max(1))) {
+            buffer.extend_from_slice(part);
+            loop {
+                let skipped = framer.skip(&buffer);
+                buffer.drain(..skipped);
+                let Some(frame) = framer.next(&buffer)? else { break };
+                assert!(frame.end - frame.begin <= 64 && frame.taken > 0);
+                found.push(buffer[frame.begin..frame.end].to_vec());
+                buffer.drain(..frame.taken);
+            }
+        }
+        found.extend(framer.last(&buffer).map(|frame| buffer[frame.begin..frame.end].to_vec()));
+        Ok(found)
+    }
 }

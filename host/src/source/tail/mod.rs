@@ -66,3 +66,13 @@ pub(super) fn spawn(
         }
     }))
 }
+
+/// A position's value as [`crate::fuzz`] has it read: what is written of it is the same when it is read again.
+#[cfg(test)]
+pub(crate) fn fuzzed(value: &[u8]) {
+    if let Ok(position) = position::FilePosition::decode("1:2", value) {
+        let written = position.encode();
+        let again = position::FilePosition::decode("1:2", &written).unwrap();
+        assert_eq!(again.encode(), written);
+    }
+}

@@ -54,8 +54,13 @@ struct Tail {
 
 impl Tail {
     fn start(config: TailConfig, sink: &Arc<FakeSink>) -> Self {
-        let source =
-            SourceConfig { name: "app".into(), tenant: None, parse: None, tag: "app.tag".into(), kind: SourceKind::Tail(config) };
+        let source = SourceConfig {
+            name: "app".into(),
+            tenant: None,
+            parse: None,
+            tag: "app.tag".into(),
+            kind: SourceKind::Tail(config),
+        };
         let shutdown = CancellationToken::new();
         let running = spawn_into(&source, Arc::new(sink.clone()), shutdown.clone()).unwrap();
         Self { running, shutdown }
@@ -655,7 +660,13 @@ async fn a_stop_waits_for_what_was_handed_in() {
 #[tokio::test]
 async fn a_pattern_that_is_none_is_an_error_at_the_start() {
     let config = Logs::new().config(&["[x"]);
-    let source = SourceConfig { name: "app".into(), tenant: None, parse: None, tag: "app".into(), kind: SourceKind::Tail(config) };
+    let source = SourceConfig {
+        name: "app".into(),
+        tenant: None,
+        parse: None,
+        tag: "app".into(),
+        kind: SourceKind::Tail(config),
+    };
     let error = spawn_into(&source, Arc::new(FakeSink::new()), CancellationToken::new()).unwrap_err();
     assert!(matches!(&error, SourceError::Pattern { .. }));
     assert!(error.to_string().contains("unclosed character class"), "{error}");

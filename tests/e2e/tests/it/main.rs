@@ -34,6 +34,7 @@ mod restart;
 mod service_faults;
 mod stop;
 mod support;
+mod syslog;
 mod tail_many;
 mod tail_rotation;
 mod tenants;

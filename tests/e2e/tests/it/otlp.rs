@@ -104,7 +104,9 @@ fn what_an_sdk_heard_as_taken_survives_five_kills() {
     let count = records();
     for (language, protocol) in WAYS {
         // CI has less time: one way by each protocol, each in another language.
-        if count < 100_000 && !matches!((language, protocol), (Language::Python, "grpc") | (Language::JavaScript, "http")) {
+        if count < 100_000
+            && !matches!((language, protocol), (Language::Python, "grpc") | (Language::JavaScript, "http"))
+        {
             continue;
         }
         let s3 = s3();

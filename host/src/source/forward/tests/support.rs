@@ -33,7 +33,13 @@ pub(super) fn config() -> ForwardConfig {
 }
 
 pub(super) fn source(forward: ForwardConfig) -> SourceConfig {
-    SourceConfig { name: "fw".into(), tenant: None, parse: None, tag: "fw.tag".into(), kind: SourceKind::Forward(Box::new(forward)) }
+    SourceConfig {
+        name: "fw".into(),
+        tenant: None,
+        parse: None,
+        tag: "fw.tag".into(),
+        kind: SourceKind::Forward(Box::new(forward)),
+    }
 }
 
 /// The key is `geheim`.

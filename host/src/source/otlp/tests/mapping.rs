@@ -130,12 +130,8 @@ fn every_field_of_a_record_its_resource_and_its_scope_is_there() {
 /// opentelemetry/proto/logs/v1/logs.proto, "trace_id": "all-zeros" and other lengths are invalid; "Value of 0 indicates unknown or missing timestamp".
 #[test]
 fn what_says_nothing_is_left_out() {
-    let empty = LogRecord {
-        trace_id: vec![0; 16],
-        span_id: vec![1; 4],
-        time_unix_nano: u64::MAX,
-        ..LogRecord::default()
-    };
+    let empty =
+        LogRecord { trace_id: vec![0; 16], span_id: vec![1; 4], time_unix_nano: u64::MAX, ..LogRecord::default() };
     assert_eq!(written(OtlpFormat::Json, empty), "{}");
     let observed = LogRecord { observed_time_unix_nano: 5, ..LogRecord::default() };
     let sent = request(vec![observed]).encode_to_vec();

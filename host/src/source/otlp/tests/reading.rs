@@ -60,7 +60,10 @@ fn the_example_of_the_specification_is_taken() {
 fn json_is_read_as_widely_as_the_specification_has_it() {
     assert_eq!(one(r#"{"body":{"stringValue":"x","new":[1]},"new":{"a":null}}"#), r#"{"body":"x"}"#);
     assert_eq!(one(r#"{"timeUnixNano":1}"#), r#"{"time":"1970-01-01T00:00:00.000000001Z"}"#);
-    assert_eq!(one(r#"{"timeUnixNano":"1","severityText":null,"body":null,"attributes":null}"#), r#"{"time":"1970-01-01T00:00:00.000000001Z"}"#);
+    assert_eq!(
+        one(r#"{"timeUnixNano":"1","severityText":null,"body":null,"attributes":null}"#),
+        r#"{"time":"1970-01-01T00:00:00.000000001Z"}"#
+    );
     assert_eq!(one(r#"{"body":{"intValue":-7}}"#), r#"{"body":-7}"#);
     assert_eq!(one(r#"{"body":{"intValue":1e3}}"#), r#"{"body":1000}"#);
     assert_eq!(one(r#"{"body":{"doubleValue":"-Infinity"}}"#), r#"{"body":"-Infinity"}"#);
@@ -124,7 +127,8 @@ fn protocol_buffers_are_read_as_widely_as_they_may_be_written() {
     let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
     let attribute = |key: &str| field(1, &[field(1, key.as_bytes()), field(2, &field(1, b"v"))].concat());
     // An unknown varint, fixed64, bytes, group and fixed32, all of field 15.
-    let unknown = [&[0x78, 1, 0x79, 0, 0, 0, 0, 0, 0, 0, 0, 0x7a, 1, 7, 0x7b, 0x08, 1, 0x7c, 0x7d, 0, 0, 0, 0][..]].concat();
+    let unknown =
+        [&[0x78, 1, 0x79, 0, 0, 0, 0, 0, 0, 0, 0, 0x7a, 1, 7, 0x7b, 0x08, 1, 0x7c, 0x7d, 0, 0, 0, 0][..]].concat();
     let scope_logs = [field(2, &record), unknown.clone(), field(1, &field(1, b"lib"))].concat();
     let resource_logs =
         [field(2, &scope_logs), field(1, &attribute("a")), unknown.clone(), field(1, &attribute("b"))].concat();

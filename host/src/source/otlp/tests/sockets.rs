@@ -142,10 +142,10 @@ async fn a_full_queue_is_unavailable_with_a_time_to_come_back() {
 #[tokio::test]
 async fn a_full_queue_is_a_503_with_a_time_to_come_back() {
     let server = Server::http(|_| {});
-    for (kind, body) in [(PROTOBUF, request(vec![record("x")]).encode_to_vec()), (
-        "application/json",
-        br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}"#.to_vec(),
-    )] {
+    for (kind, body) in [
+        (PROTOBUF, request(vec![record("x")]).encode_to_vec()),
+        ("application/json", br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}"#.to_vec()),
+    ] {
         server.sink.refuse_next(full(2500));
         let answer = post(&server, "/v1/logs", &[("content-type", kind)], body).await;
         assert_eq!((answer.status, answer.header("retry-after"), answer.header("content-type")), (503, "3", kind));
