@@ -134,7 +134,8 @@ fn rows(output: &OutputConfig, asked: &Asked) -> Vec<Vec<String>> {
     }
     let imports = |interface: &str| asked.imports.iter().any(|name| name == interface);
     if imports("storage") {
-        let bytes = grants.storage_bytes.map_or_else(|| "16MiB, the default".into(), crate::config::units::format_size);
+        let bytes =
+            grants.storage_bytes.map_or_else(|| "16 MiB, the default".into(), crate::config::units::format_size);
         row(
             "imports storage".into(),
             format!("storage: {bytes}"),
