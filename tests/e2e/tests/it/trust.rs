@@ -249,7 +249,7 @@ fn what_a_component_asks_for_and_what_an_output_grants_are_shown_side_by_side() 
     };
     row(&["S3 logs/a/*", "s3: logs/a/*", "ok"]);
     row(&["-", "http: https://a.example", "unused"]);
-    row(&["imports storage", "storage: 1MiB", "ok"]);
+    row(&["imports storage", "storage: 1 MiB", "ok"]);
     row(&["imports sequence", "sequences: all, the default", "ok"]);
 
     configure("s3: [{ bucket: logs, key_prefix: b/ }]");
