@@ -268,7 +268,10 @@ fn faults_of_sources_are_told_by_their_type() {
             "wharf.yaml:6:11: sources.app.rate: the number 0 is out of range; it must be at least 1",
         ),
         ("type: tail\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"; did you mean \"paths\"?"),
-        ("type: stdin\npath: /a", "wharf.yaml:6:5: sources.app: unknown key \"path\"\n    help: known keys: type, tag, parse"),
+        (
+            "type: stdin\npath: /a",
+            "wharf.yaml:6:5: sources.app: unknown key \"path\"\n    help: known keys: type, tag, parse",
+        ),
         (
             "type: tail\npaths: \"\"",
             "wharf.yaml:6:12: sources.app.paths: is empty\n    help: name at least one file or glob",

@@ -139,7 +139,7 @@ impl<'a> Gather<'a> {
         let record = match record {
             Ok(record) => record,
             Err(why) => {
-                let rejected = self.rejected.get_or_insert_with(|| Rejected { records: 0, first: (self.number, why) });
+                let rejected = self.rejected.get_or_insert(Rejected { records: 0, first: (self.number, why) });
                 rejected.records += 1;
                 return Ok(());
             }

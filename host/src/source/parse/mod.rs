@@ -183,8 +183,9 @@ fn all(mut under_way: Vec<Durable>) -> Durable {
 pub(crate) fn fuzzed(line: &[u8]) -> Vec<String> {
     use crate::config::{ParseFormat, TimeFormat};
 
-    let regex = regex::bytes::Regex::new(r"(?<host>\S+) \[(?<time>[^\]]+)\] (?<rest>.*)").unwrap();
-    let formats = [ParseFormat::Json, ParseFormat::Logfmt, ParseFormat::Cri, ParseFormat::Regex(regex)];
+    static REGEX: std::sync::LazyLock<regex::bytes::Regex> =
+        std::sync::LazyLock::new(|| regex::bytes::Regex::new(r"(?<host>\S+) \[(?<time>[^\]]+)\] (?<rest>.*)").unwrap());
+    let formats = [ParseFormat::Json, ParseFormat::Logfmt, ParseFormat::Cri, ParseFormat::Regex(REGEX.clone())];
     let times = [TimeFormat::Auto, TimeFormat::Epoch(1_000_000), TimeFormat::Pattern("%d/%b/%Y:%H:%M:%S %z".into())];
     let mut found = Vec::new();
     for (format, time_format) in formats.iter().flat_map(|format| times.iter().map(move |time| (format, time))) {

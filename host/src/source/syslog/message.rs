@@ -155,8 +155,11 @@ fn word(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     (!word.is_empty()).then(|| (word, behind.strip_prefix(b" ").unwrap_or(behind)))
 }
 
+/// A tag, what is in brackets behind it, and the content.
+type Tagged<'a> = (&'a [u8], Option<&'a [u8]>, &'a [u8]);
+
 /// `TAG[PID]: ` or `TAG: `, and what is behind it.
-fn tag(bytes: &[u8]) -> Option<(&[u8], Option<&[u8]>, &[u8])> {
+fn tag(bytes: &[u8]) -> Option<Tagged<'_>> {
     let end = bytes.iter().position(|byte| matches!(byte, b'[' | b':' | b' '))?;
     let (tag, rest) = bytes.split_at_checked(end)?;
     if tag.is_empty() {

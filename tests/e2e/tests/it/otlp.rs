@@ -59,7 +59,7 @@ fn assert_content(s3: &S3) {
             assert_eq!(record["body"], format!("{prefix}-{n:08} the quick brown fox"));
             let attributes = &record["attributes"];
             assert_eq!(attributes["half"].as_f64(), Some(n as f64 / 2.0), "{record}");
-            assert_eq!(attributes["even"], n % 2 == 0, "{record}");
+            assert_eq!(attributes["even"], n.is_multiple_of(2), "{record}");
             assert_eq!(attributes["words"], json!(["a", "é"]), "{record}");
             assert_eq!((&record["severity_number"], &record["severity_text"]), (&json!(9), &json!("INFO")), "{record}");
             assert_eq!(record["resource"]["attributes"]["service.name"], "shop", "{record}");
