@@ -176,22 +176,26 @@ struct ByWorkerState {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputClass {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     class: &'static str,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputCapability {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     capability: &'static str,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputLimit {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     limit: &'static str,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputPlugin {
-    output: String,
+    #[prometheus(flatten)]
+    output: OutputName,
     plugin: String,
     version: String,
     digest: String,

@@ -13,7 +13,7 @@ pub(super) fn run(source: &PluginSource, file: &Path, name: Option<&str>) -> Res
     let config = Config::load(file).map_err(Ended::Config)?;
     let asked = registry::runtime()?.block_on(async {
         let host = PluginHost::new(HostOptions::of(&config, crate::author::desk_cache(), 1))?
-        .with_registry(crate::run::registry(&config).with_store(&crate::run::registry_store(&config), false));
+            .with_registry(crate::run::registry(&config).with_store(&crate::run::registry_store(&config), false));
         let output = choose(&config, source, &host, name).await?;
         let asked = asked_of(&config, output, source, &host).await.map_err(Ended::Config)?;
         Ok::<_, Ended>((output.clone(), asked))
@@ -128,7 +128,8 @@ fn rows(output: &OutputConfig, asked: &AsksFor) -> Vec<Vec<String>> {
     }
     let imports = |interface: &str| asked.imports.iter().any(|name| name == interface);
     if imports("storage") {
-        let bytes = grants.storage_bytes.map_or_else(|| "up to limits.storage".into(), crate::config::units::format_size);
+        let bytes =
+            grants.storage_bytes.map_or_else(|| "up to limits.storage".into(), crate::config::units::format_size);
         row(
             "imports storage".into(),
             format!("storage: {bytes}"),

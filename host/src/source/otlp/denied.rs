@@ -77,12 +77,14 @@ pub(crate) enum Denied {
 }
 
 /// Every reason for which a request is refused, or a connection is.
-pub(crate) const REFUSALS: [&str; 14] = [
+pub(crate) const REFUSALS: [&str; 16] = [
     "queue_full",
     "journal_full",
     "disk_full",
     "journal_failed",
     "stopping",
+    "tenant_ingest",
+    "tenant_journal",
     "busy",
     "too_large",
     "bad_request",
@@ -128,6 +130,8 @@ impl Denied {
             Self::TooLarge { .. } | Self::TooLargeAsJson(_) | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Malformed(_) | Self::Compressed { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            // The tenant's own limit: another tenant is taken.
+            Self::Refused(Refused::AtLimit(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -145,6 +149,7 @@ impl Denied {
             | Self::Malformed(_)
             | Self::Compressed { .. } => Code::InvalidArgument,
             Self::Slow(_) => Code::DeadlineExceeded,
+            Self::Refused(Refused::AtLimit(_)) => Code::ResourceExhausted,
             Self::Body(_) | Self::Busy | Self::Refused(_) => Code::Unavailable,
             Self::Fault(_) => Code::Internal,
         }
@@ -154,8 +159,7 @@ impl Denied {
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy => Some(Duration::from_secs(1)),
-            Self::Refused(Refused::Full { retry_after, .. } | Refused::DiskFull { retry_after }) => Some(*retry_after),
-            Self::Refused(_) => Some(Duration::from_secs(5)),
+            Self::Refused(refused) => Some(refused.retry_after().unwrap_or(Duration::from_secs(5))),
             _ => None,
         }
     }

@@ -167,7 +167,8 @@ impl Stage {
     }
 
     fn count(&self, metric: &str, labels: &str) -> u64 {
-        let begins = format!("wharf_output_{metric}_total{{output=\"{}\"{labels}}} ", self.hostile.output);
+        let (tenant, output) = self.hostile.output.split_once('/').unwrap();
+        let begins = format!("wharf_output_{metric}_total{{output=\"{output}\",tenant=\"{tenant}\"{labels}}} ");
         let text = self.hostile.metrics.render();
         text.lines().find_map(|line| line.strip_prefix(&begins)).map_or(0, |value| value.parse().unwrap())
     }
