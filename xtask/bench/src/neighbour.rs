@@ -201,7 +201,7 @@ impl Bench<'_> {
         let stop = AtomicBool::new(false);
         let (before, began) = (cpu_seconds(&running), Instant::now());
         let warm_up = Duration::from_secs(4);
-        let steady = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             scope.spawn(|| neighbour.work(bad, &stop));
             let steady = steady::run(good, &arrivals, warm_up, self.window, AFTER);
             stop.store(true, Ordering::Relaxed);
@@ -209,8 +209,7 @@ impl Bench<'_> {
             // What waits for it is not waited for.
             running.kill9();
             steady.map(|steady| (steady, took))
-        });
-        steady
+        })
     }
 }
 

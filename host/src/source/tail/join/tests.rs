@@ -1,4 +1,4 @@
-//! Real traces, and what runtimes write. Traces of Java and Python were printed by OpenJDK 17 and CPython 3.11; of Go they are those of its documentation.
+//! Real traces, and what runtimes write. Traces of Java and Python were printed by OpenJDK 17 and CPython 3.11; of Go they are written by hand in the form that its runtime prints.
 
 use std::time::Duration;
 
