@@ -160,3 +160,31 @@ fn a_tenant_that_could_act_for_another_is_warned_of() {
     assert_eq!(warnings.len(), begin.len(), "{shown}");
     assert!(warnings.iter().zip(begin).all(|(warning, begin)| warning.starts_with(begin)), "{warnings:#?}");
 }
+
+/// The table of threats says which test shows what stops each: they are there.
+#[test]
+fn the_tests_that_the_table_of_threats_names_exist() {
+    fn sources(folder: &std::path::Path, all: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, all);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                all.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = String::new();
+    for folder in ["host/src", "tests/e2e/tests"] {
+        sources(&repository.join(folder), &mut all);
+    }
+    let page = std::fs::read_to_string(repository.join("docs/multi-tenancy.md")).unwrap();
+    let table = page.split("## Threats").nth(1).unwrap();
+    let named: Vec<&str> =
+        table.split('`').skip(1).step_by(2).filter(|word| word.matches('_').count() > 3 && !word.contains(['.', ' '])).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for test in named {
+        assert!(all.contains(&format!("fn {test}()")), "there is no test {test}");
+    }
+}
