@@ -1,30 +1,31 @@
 //! Inputs become sources.
 
 use super::block::{Block, is_on};
+use super::parsers;
 use super::shared::{duration, engine, instead, left_over, listed, name, size};
 use super::yaml::Map;
 
 /// Translates an input into a source, or into a remark where Wharf has no such. `tags` gets the tag of its records, where it is known.
-pub(super) fn translate(block: &Block, sources: &mut Map, tags: &mut Vec<String>) {
+pub(super) fn translate(block: &Block, parsers: &[&Block], sources: &mut Map, tags: &mut Vec<String>) {
     let kind: fn(&Block, &mut Map) = match block.plugin.as_str() {
         "tail" => tail,
         "stdin" => stdin,
         "http" => http,
         "forward" => forward,
         "dummy" => dummy,
+        "opentelemetry" => opentelemetry,
+        "syslog" => syslog,
         other => {
-            let like = match other {
-                "opentelemetry" => ": a source of type otlp takes what it takes; write it by hand (docs/sources.md)",
-                "syslog" => ": a source of type syslog takes what it takes; write it by hand (docs/sources.md)",
-                _ => "",
-            };
-            sources.remark(format!("{}: the input {other} is not translated{like}.", block.place));
+            sources.remark(format!("{}: the input {other} is not translated.", block.place));
             return;
         }
     };
     let name = name(block, sources);
     let mut map = Map::default();
     kind(block, &mut map);
+    if matches!(&*block.plugin, "tail" | "stdin") {
+        parsers::of_input(block, parsers, &mut map);
+    }
     tag(block, &name, &mut map, tags);
     engine(block, &mut map);
     left_over(block, &mut map);
@@ -78,13 +79,25 @@ fn tail(block: &Block, map: &mut Map) {
     if let Some(text) = block.take("rotate_wait") {
         map.plain("rotate_wait", duration(text));
     }
+    if let Some(text) = block.take("ignore_older") {
+        map.plain("ignore_older", duration(text));
+    }
+    if let Some(key) = block.take("path_key") {
+        map.text("path_key", key);
+    }
+    if block.take_switch("skip_long_lines") == Some(true) {
+        map.plain("long_lines", "skip");
+    }
+    if let Some(name) = block.take("generic.encoding").or(block.take("unicode.encoding")) {
+        map.text("encoding", &name.to_ascii_lowercase());
+    }
     if let Some(key) = block.take("key").filter(|key| *key != "log") {
         map.remark(format!("Key {key}: a line's text is the key \"log\" in what is delivered."));
     }
     const POSITIONS: &str = "positions are kept in data_dir, in one commit with the records.";
     const LINES: &str = "a line longer than max_line_size (1 MiB) is cut there and counted; it never stops its file.";
-    const AS_IT_IS: &str = "a line is delivered as it is.";
-    const EACH: &str = "every line is a record by itself.";
+    const EACH: &str =
+        "lines are joined by \"multiline\" (docs/sources.md); without it every line is a record by itself.";
     const READING: &str = "files are read in turn, at most 1 MiB each time; there is nothing to choose.";
     instead(
         block,
@@ -95,7 +108,6 @@ fn tail(block: &Block, map: &mut Map) {
             ("db.locking", POSITIONS),
             ("db.journal_mode", POSITIONS),
             ("db.compare_filename", "a file is known by device, inode and a fingerprint of its beginning."),
-            ("skip_long_lines", LINES),
             ("truncate_long_lines", LINES),
             ("buffer_max_size", LINES),
             ("buffer_chunk_size", READING),
@@ -106,10 +118,8 @@ fn tail(block: &Block, map: &mut Map) {
             ("watcher_interval", READING),
             ("inotify_watcher", "inotify is used where it works, and files are looked at besides."),
             ("file_cache_advise", READING),
-            ("parser", AS_IT_IS),
             ("parser_firstline", EACH),
             ("multiline", EACH),
-            ("multiline.parser", EACH),
             ("multiline_flush", EACH),
             ("docker_mode", EACH),
             ("docker_mode_flush", EACH),
@@ -247,5 +257,61 @@ fn dummy(block: &Block, map: &mut Map) {
         block,
         map,
         &[("dummy", "what is made up cannot be chosen."), ("metadata", "what is made up cannot be chosen.")],
+    );
+}
+
+fn opentelemetry(block: &Block, map: &mut Map) {
+    map.plain("type", "otlp");
+    map.remark("Fluent Bit takes OTLP/gRPC and OTLP/HTTP on one port; here each has its own. Logs alone are taken, no metrics and traces.");
+    let address = listen(block, "4318");
+    map.within("http").text("listen", &address);
+    if let Some(text) = block.take("buffer_max_size") {
+        map.plain("max_body_size", size(text));
+    }
+    tls(block, map);
+    const STATUS: &str = "200 says that the records are on the disk.";
+    instead(
+        block,
+        map,
+        &[
+            ("buffer_chunk_size", "buffers grow as they must, to max_body_size."),
+            ("successful_response_code", STATUS),
+            ("tag_from_uri", "all records have the source's tag, or that of a resource's attribute (tag_from)."),
+            ("logs_body_key", "how a record looks is in docs/sources.md; format: otlp_json is OTLP/JSON itself."),
+            ("logs_metadata_key", "how a record looks is in docs/sources.md; format: otlp_json is OTLP/JSON itself."),
+        ],
+    );
+}
+
+fn syslog(block: &Block, map: &mut Map) {
+    map.plain("type", "syslog");
+    // Fluent Bit's default is a Unix socket.
+    match block.take("mode").unwrap_or("unix_udp").to_ascii_lowercase().as_str() {
+        mode @ ("tcp" | "udp") => {
+            let address = listen(block, "5140");
+            map.within(mode).text("listen", &address);
+        }
+        mode => {
+            if mode == "unix_tcp" {
+                map.remark("Mode unix_tcp: a Unix socket takes datagrams here.");
+            }
+            if let Some(path) = block.take("path") {
+                map.text("unix_path", path);
+            }
+        }
+    }
+    if let Some(text) = block.take("buffer_max_size") {
+        map.plain("max_message_size", size(text));
+    }
+    tls(block, map);
+    instead(
+        block,
+        map,
+        &[
+            ("parser", "RFC 5424 and RFC 3164 are told apart and read by themselves."),
+            ("buffer_chunk_size", "buffers grow as they must, to max_message_size."),
+            ("receive_buffer_size", "the system's."),
+            ("unix_perm", "the socket has the permissions that the process's mask leaves."),
+        ],
     );
 }

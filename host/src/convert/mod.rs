@@ -11,6 +11,7 @@ mod classic;
 mod inputs;
 mod modern;
 mod outputs;
+mod parsers;
 mod service;
 mod shared;
 #[cfg(test)]
@@ -102,8 +103,9 @@ fn translated(blocks: &[Block], path: &Path) -> Converted {
     let mut remarks = vec![];
     let mut sources = Map::default();
     let mut tags = vec![];
+    let parsers: Vec<&Block> = of(Kind::Other).filter(|block| matches!(&*block.plugin, "parser" | "parsers")).collect();
     for block in of(Kind::Input) {
-        inputs::translate(block, &mut sources, &mut tags);
+        inputs::translate(block, &parsers, &mut sources, &mut tags);
     }
     for block in of(Kind::Filter) {
         remarks.push(format!(
@@ -111,7 +113,8 @@ fn translated(blocks: &[Block], path: &Path) -> Converted {
             block.place, block.plugin
         ));
     }
-    for block in of(Kind::Other) {
+    // A parser is at the sources that use it.
+    for block in of(Kind::Other).filter(|block| !matches!(&*block.plugin, "parser" | "parsers")) {
         remarks.push(format!("{}: [{}] is not translated.", block.place, block.plugin));
     }
     let mut outputs = Map::default();

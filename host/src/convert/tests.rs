@@ -95,7 +95,7 @@ sources:
     exclude: ["*.gz", "*.zip"]
     refresh_interval: 10s
     # db /var/fluent-bit/tail.db: positions are kept in data_dir, in one commit with the records.
-    # multiline.parser java: every line is a record by itself.
+    multiline: [java]
     # Tag app.*: Fluent Bit puts the file's path in place of the *; here all files of a source have one tag.
     tag: app
     # mem_buf_limit 5MB: every record goes to the journal on disk first; there is nothing to choose.
@@ -185,7 +185,7 @@ fn every_documented_option_of_what_wharf_has_is_translated_or_explained() {
     const TAIL: &str = "path exclude_path key parser multiline.parser read_from_head read_newly_discovered_files_from_head refresh_interval \
         watcher_interval progress_check_interval rotate_wait buffer_chunk_size buffer_max_size static_batch_size event_batch_size skip_long_lines \
         truncate_long_lines skip_empty_lines file_cache_advise inotify_watcher db db.sync db.locking db.journal_mode db.compare_filename \
-        multiline docker_mode tag_regex mem_buf_limit storage.type threaded tag";
+        multiline docker_mode tag_regex ignore_older path_key mem_buf_limit storage.type threaded tag";
     const HTTP: &str =
         "listen port successful_response_code success_header buffer_max_size buffer_chunk_size http2 threaded tag";
     const FORWARD: &str = "listen port tag_prefix shared_key empty_shared_key self_hostname security.users buffer_chunk_size buffer_max_size workers \
@@ -240,6 +240,26 @@ fn a_regular_expression_over_tags_becomes_the_tags_that_it_matches() {
     );
     assert!(text.contains("    match: app.web\n"), "{text}");
     read(&text);
+}
+
+#[test]
+fn parsers_and_the_inputs_of_other_protocols_become_what_wharf_has() {
+    let text = classic(
+        "[PARSER]\n Name app\n Format regex\n Regex ^(?<time>[^ ]+) (?<level>\\w+) (?<log>.*)$\n Time_Key time\n Time_Format %Y-%m-%dT%H:%M:%S.%L\n Time_Keep On\n\
+         [INPUT]\n Name tail\n Path /x\n Parser app\n multiline.parser cri, own\n Skip_Long_Lines On\n Path_Key file\n Ignore_Older 2h\n\
+         [INPUT]\n Name opentelemetry\n Port 4319\n[INPUT]\n Name syslog\n Mode tcp\n[OUTPUT]\n Name s3\n Match *\n bucket b\n",
+    );
+    let expected = "    ignore_older: 2h\n    path_key: file\n    long_lines: skip\n    multiline: [cri]\n    \
+                    # multiline.parser own: write multiline: { start: REGEX, continue: REGEX } (docs/sources.md).\n    parse:\n      format: regex\n      \
+                    pattern: \"^(?<time>[^ ]+) (?<level>\\\\w+) (?<log>.*)$\"\n      time_key: time\n      time_format: \"%Y-%m-%dT%H:%M:%S%.f\"\n      \
+                    keep_time_key: true\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("    type: otlp\n") && text.contains("    http:\n      listen: \"0.0.0.0:4319\"\n"),
+        "{text}"
+    );
+    assert!(text.contains("    type: syslog\n    tcp:\n      listen: \"0.0.0.0:5140\"\n"), "{text}");
+    assert_eq!(read(&text).sources.len(), 3);
 }
 
 #[test]

@@ -154,6 +154,8 @@ impl Schedule {
                 (job.deaths, job.fresh_deaths) = (0, 0);
             }
         }
+        // The new ones may have looked already, and wait for what was then the time.
+        self.again.changed.notify_waiters();
     }
 
     /// What waits for another try.

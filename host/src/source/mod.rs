@@ -55,7 +55,10 @@ pub fn spawn(config: SourceConfig, intake: Intake, shutdown: CancellationToken) 
 fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: CancellationToken) -> Result<Running, SourceError> {
     let sink = match &config.parse {
         None => sink,
-        Some(parse) => Arc::new(parse::Parsing::new(config.name.clone(), parse.clone(), sink)) as Arc<dyn Sink>,
+        Some(parse) => {
+            let within = matches!(&config.kind, SourceKind::Tail(tail) if tail.path_key.is_some() || tail.kubernetes);
+            Arc::new(parse::Parsing::new(config.name.clone(), parse.clone(), within, sink)) as Arc<dyn Sink>
+        }
     };
     match &config.kind {
         SourceKind::Tail(tail) => tail::spawn(config, tail, sink, shutdown),

@@ -4,6 +4,8 @@
 //! It stands between a source and its sink, so that sources without `parse` pay nothing for it. A line that cannot be parsed goes on as text and is
 //! counted; so is one whose time cannot be read, which keeps that key and has the time of reading.
 //!
+//! Records that say which file they are of have their line in an object already, under `log`: there, what is parsed takes the line's place in it.
+//!
 //! A chunk has one kind of bodies. So lines that were parsed and those that were not leave as two chunks, the position of both with the second, which is handed in
 //! when the first is durable: a crash between them repeats the first, and loses nothing.
 
@@ -12,6 +14,7 @@ mod formats;
 mod tests;
 mod time;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use self::formats::{Parsed, Parser};
@@ -23,10 +26,17 @@ use crate::record::{BodyKind, Chunk, ChunkBuilder, Position};
 /// Chunks up to this size are parsed on the spot; larger ones would hold up others.
 const PARSE_ON_THE_SPOT: u64 = 32 << 10;
 
+/// The key of the line in a record that says more than that, behind others, and the quote that the line begins with.
+const LINE: &[u8] = b",\"log\":\"";
+/// The same where there is nothing more to say.
+const ONLY_LINE: &[u8] = b"{\"log\":\"";
+
 /// A sink that parses text before another one takes it.
 pub(super) struct Parsing {
     source: Arc<str>,
     config: Arc<ParseConfig>,
+    /// Whether records are objects that have their line under [`LINE`].
+    within: bool,
     sink: Arc<dyn Sink>,
 }
 
@@ -39,8 +49,14 @@ struct Split {
 }
 
 impl Parsing {
-    pub(super) fn new(source: Arc<str>, config: Arc<ParseConfig>, sink: Arc<dyn Sink>) -> Self {
-        Self { source, config, sink }
+    /// `within`: records are objects that have their line under `log`, as the last key of several.
+    pub(super) fn new(source: Arc<str>, config: Arc<ParseConfig>, within: bool, sink: Arc<dyn Sink>) -> Self {
+        Self { source, config, within, sink }
+    }
+
+    /// Whether there are lines in it to be parsed.
+    fn is_for(&self, chunk: &Chunk) -> bool {
+        chunk.meta().kind == BodyKind::Text || self.within
     }
 
     fn count(source: &str, sink: &dyn Sink, split: &Split) {
@@ -65,7 +81,73 @@ async fn split(config: Arc<ParseConfig>, chunk: Chunk) -> Split {
     })
 }
 
+/// Parses the lines of records that are objects with the line under [`LINE`], their last key: `{"file":"/a","log":"the line"}`.
+fn parse_within(config: &ParseConfig, chunk: &Chunk) -> Split {
+    let meta = chunk.meta();
+    let mut json = ChunkBuilder::arrived(BodyKind::Json, meta.tag.clone(), meta.arrival_ns);
+    let (mut parser, mut out, mut record) = (Parser::new(config), Vec::new(), Vec::new());
+    let (mut without_format, mut without_time) = (0, 0);
+    let whole = |without_format| Split { chunks: vec![chunk.clone()], without_format, without_time: 0 };
+    for it in chunk.iter() {
+        out.clear();
+        record.clear();
+        let parsed = match line_of(it.body) {
+            Some((_, line)) => parser.parse(line.as_bytes(), &mut out),
+            None => Parsed::Text,
+        };
+        let time_ns = match parsed {
+            Parsed::Object(time_ns) => time_ns.unwrap_or(it.time_ns),
+            Parsed::Timeless => {
+                without_time += 1;
+                it.time_ns
+            }
+            Parsed::Text => {
+                without_format += 1;
+                out.clear();
+                it.time_ns
+            }
+        };
+        match (line_of(it.body), out.get(1..)) {
+            (Some((begins, _)), Some(b"}")) => {
+                // An object without keys: a comma before its place goes.
+                let before = it.body.get(..begins).unwrap_or_default();
+                record.extend_from_slice(before.strip_suffix(b",").unwrap_or(before));
+                record.push(b'}');
+            }
+            (Some((begins, _)), Some(keys)) => {
+                record.extend_from_slice(it.body.get(..begins).unwrap_or_default());
+                record.extend_from_slice(keys);
+            }
+            _ => record.extend_from_slice(it.body),
+        }
+        if !json.push(time_ns, &record) {
+            return whole(u64::from(meta.records));
+        }
+    }
+    for position in &meta.positions {
+        json.position(position.clone());
+    }
+    match json.finish() {
+        Some(chunk) => Split { chunks: vec![chunk], without_format, without_time },
+        None => whole(0),
+    }
+}
+
+/// Where the key of the line begins in a record, and the line. Quotes within values are escaped, so nothing else is like this key.
+fn line_of(body: &[u8]) -> Option<(usize, Cow<'_, str>)> {
+    let begins = if body.starts_with(ONLY_LINE) { 1 } else { memchr::memmem::find(body, LINE)? + 1 };
+    let text = body.get(begins + LINE.len() - 2..body.len().checked_sub(1)?)?;
+    let line = match serde_json::from_slice::<&str>(text) {
+        Ok(line) => Cow::Borrowed(line),
+        Err(_) => Cow::Owned(serde_json::from_slice(text).ok()?),
+    };
+    Some((begins, line))
+}
+
 fn parse(config: &ParseConfig, chunk: &Chunk) -> Split {
+    if chunk.meta().kind == BodyKind::Json {
+        return parse_within(config, chunk);
+    }
     let meta = chunk.meta();
     let builder = |kind| ChunkBuilder::arrived(kind, meta.tag.clone(), meta.arrival_ns);
     let (mut json, mut text) = (builder(BodyKind::Json), builder(BodyKind::Text));
@@ -100,7 +182,7 @@ fn parse(config: &ParseConfig, chunk: &Chunk) -> Split {
 
 impl Sink for Parsing {
     fn enqueue(&self, chunk: Chunk) -> Later<'_, Result<Durable, Refused>> {
-        if chunk.meta().kind != BodyKind::Text {
+        if !self.is_for(&chunk) {
             return self.sink.enqueue(chunk);
         }
         Box::pin(async move {
@@ -123,7 +205,7 @@ impl Sink for Parsing {
 
     /// The refusal, where there is one, comes with the end of what this gives: it is parsed before there can be one.
     fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused> {
-        if chunk.meta().kind != BodyKind::Text {
+        if !self.is_for(&chunk) {
             return self.sink.try_enqueue(chunk);
         }
         let (source, config, sink) = (self.source.clone(), Arc::clone(&self.config), Arc::clone(&self.sink));
@@ -149,7 +231,7 @@ impl Sink for Parsing {
     }
     fn of_tenant(&self, tenant: &Arc<str>) -> Arc<dyn Sink> {
         let (source, config, sink) = (self.source.clone(), Arc::clone(&self.config), self.sink.of_tenant(tenant));
-        Arc::new(Self { source, config, sink })
+        Arc::new(Self { source, config, within: self.within, sink })
     }
     fn count_discarded(&self, source: &str, reason: &'static str, records: u64) {
         self.sink.count_discarded(source, reason, records);

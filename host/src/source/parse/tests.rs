@@ -147,7 +147,7 @@ fn lines_of_container_runtimes_are_taken() {
 async fn what_does_not_parse_goes_on_as_text_and_is_counted() {
     let fake = FakeSink::new();
     let config = config(ParseFormat::Json, Some("t"), TimeFormat::Epoch(1));
-    let sink = Parsing::new("app".into(), Arc::new(config), Arc::new(fake.clone()));
+    let sink = Parsing::new("app".into(), Arc::new(config), false, Arc::new(fake.clone()));
     let mut chunk = ChunkBuilder::arrived(BodyKind::Text, "tag".into(), 5);
     for line in [&b"{\"t\":7,\"a\":1}"[..], b"plain", b"{\"t\":\"x\"}", b"{}"] {
         chunk.push(5, line);
@@ -168,7 +168,7 @@ async fn what_does_not_parse_goes_on_as_text_and_is_counted() {
 async fn a_refusal_comes_through() {
     let fake = FakeSink::new();
     let config = config(ParseFormat::Json, None, TimeFormat::Auto);
-    let sink = Parsing::new("app".into(), Arc::new(config), Arc::new(fake.clone()));
+    let sink = Parsing::new("app".into(), Arc::new(config), false, Arc::new(fake.clone()));
     let mut chunk = ChunkBuilder::new(BodyKind::Text, "tag".into());
     chunk.push(1, b"{}");
     let chunk = chunk.finish().unwrap();
@@ -177,4 +177,38 @@ async fn a_refusal_comes_through() {
     fake.refuse_next(Refused::Stopping);
     assert!(sink.enqueue(chunk).await.is_err());
     assert!(fake.lines().is_empty());
+}
+
+#[test]
+fn what_is_parsed_takes_the_place_of_the_line_in_a_record_that_says_more() {
+    let cri = config(ParseFormat::Cri, Some("time"), TimeFormat::Auto);
+    let records = [
+        r#"{"file":"/a\",\"log\":\"b","kubernetes":{"pod_name":"p"},"log":"2026-11-30T16:32:17.5Z stdout F say \"hi\""}"#,
+        r#"{"file":"/a","log":"no such line"}"#,
+        r#"{"log":"2026-11-30T16:32:17.5Z stderr F x"}"#,
+    ];
+    let mut builder = ChunkBuilder::new(BodyKind::Json, "t".into());
+    for record in records {
+        builder.push(7, record.as_bytes());
+    }
+    let split = parse(&cri, &builder.finish().unwrap());
+    assert_eq!((split.chunks.len(), split.without_format, split.without_time), (1, 1, 0));
+    let found: Vec<_> =
+        split.chunks[0].iter().map(|it| (it.time_ns, String::from_utf8(it.body.to_vec()).unwrap())).collect();
+    let time = 1_796_056_337_500_000_000;
+    assert_eq!(found[1], (7, records[1].to_owned()));
+    assert_eq!((found[0].0, found[2].0), (time, time));
+    let read = |n: usize| serde_json::from_str::<serde_json::Value>(&found[n].1).unwrap();
+    assert_eq!(read(0)["file"], r#"/a","log":"b"#);
+    assert_eq!((&read(0)["kubernetes"]["pod_name"], &read(0)["log"]), (&"p".into(), &r#"say "hi""#.into()));
+    assert_eq!((&read(2)["stream"], &read(2)["log"]), (&"stderr".into(), &"x".into()));
+    // An object without keys, behind others and alone.
+    let json = config(ParseFormat::Json, None, TimeFormat::Auto);
+    let mut builder = ChunkBuilder::new(BodyKind::Json, "t".into());
+    for record in [r#"{"file":"/a","log":"{}"}"#, r#"{"log":"{}"}"#] {
+        builder.push(7, record.as_bytes());
+    }
+    let split = parse(&json, &builder.finish().unwrap());
+    let bodies: Vec<&[u8]> = split.chunks[0].iter().map(|it| it.body).collect();
+    assert_eq!(bodies, [&br#"{"file":"/a"}"#[..], b"{}"]);
 }

@@ -181,8 +181,12 @@ fn the_tests_that_the_table_of_threats_names_exist() {
     }
     let page = std::fs::read_to_string(repository.join("docs/multi-tenancy.md")).unwrap();
     let table = page.split("## Threats").nth(1).unwrap();
-    let named: Vec<&str> =
-        table.split('`').skip(1).step_by(2).filter(|word| word.matches('_').count() > 3 && !word.contains(['.', ' '])).collect();
+    let named: Vec<&str> = table
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| word.matches('_').count() > 3 && !word.contains(['.', ' ']))
+        .collect();
     assert!(named.len() > 15, "{named:?}");
     for test in named {
         assert!(all.contains(&format!("fn {test}()")), "there is no test {test}");

@@ -1,0 +1,75 @@
+//! Parsers of lines become `parse`, those that join lines `multiline`.
+
+use super::block::Block;
+use super::shared::listed;
+use super::yaml::Map;
+
+/// What joins lines, by the names that both know.
+const JOINING: [&str; 5] = ["docker", "cri", "java", "python", "go"];
+
+/// Translates an input's `Parser` and `multiline.parser`. `parsers` are those that the configuration defines.
+pub(super) fn of_input(block: &Block, parsers: &[&Block], map: &mut Map) {
+    multiline(block, map);
+    let Some(wanted) = block.take("parser") else { return };
+    let named =
+        |parser: &&&Block| parser.options.iter().any(|it| it.key.eq_ignore_ascii_case("name") && it.value == wanted);
+    match (parsers.iter().find(named), wanted) {
+        (Some(parser), _) => defined(parser, wanted, map),
+        // Those of the file that Fluent Bit comes with.
+        (None, "json" | "docker") => map.within("parse").plain("format", "json"),
+        (None, "cri" | "logfmt") => map.within("parse").plain("format", wanted),
+        (None, _) => map.remark(format!(
+            "Parser {wanted}: it is defined elsewhere; write parse: {{ format: regex, pattern: …, time_key: …, time_format: … }} (docs/sources.md)."
+        )),
+    }
+}
+
+fn defined(parser: &Block, wanted: &str, map: &mut Map) {
+    let format = parser.take("format").unwrap_or_default().to_ascii_lowercase();
+    if !matches!(&*format, "json" | "regex" | "logfmt") {
+        map.remark(format!("Parser {wanted}: there is no format {format}; a line is delivered as it is."));
+        return;
+    }
+    let parse = map.within("parse");
+    parse.plain("format", format);
+    if let Some(pattern) = parser.take("regex") {
+        parse.text("pattern", pattern);
+    }
+    if let Some(key) = parser.take("time_key") {
+        parse.text("time_key", key);
+    }
+    if let Some(pattern) = parser.take("time_format") {
+        // Fluent Bit's %L is the fraction of the second, with its dot or comma before it.
+        parse.text("time_format", &pattern.replace(".%L", "%.f"));
+    }
+    if parser.take_switch("time_keep") == Some(true) {
+        parse.plain("keep_time_key", true);
+    }
+    for key in [
+        "types",
+        "decode_field",
+        "decode_field_as",
+        "time_offset",
+        "time_strict",
+        "skip_empty_values",
+        "time_system_timezone",
+    ] {
+        if let Some(value) = parser.take(key) {
+            map.remark(format!("Parser {wanted}, {key} {value}: has no counterpart here."));
+        }
+    }
+}
+
+fn multiline(block: &Block, map: &mut Map) {
+    let wanted = listed(&block.take_all("multiline.parser"));
+    let (known, others): (Vec<String>, Vec<String>) =
+        wanted.into_iter().partition(|name| JOINING.contains(&name.as_str()));
+    if !known.is_empty() {
+        map.list("multiline", known);
+    }
+    for name in others {
+        map.remark(format!(
+            "multiline.parser {name}: write multiline: {{ start: REGEX, continue: REGEX }} (docs/sources.md)."
+        ));
+    }
+}
