@@ -191,7 +191,7 @@ fn an_output_or_a_batch_that_is_not_there_is_an_error_and_not_nothing() {
         let (code, said) = call(&["-c", &file, "--batch", &absent]);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(&format!("there is no batch {absent} among the dead letters")), "{said}");
-        for wrong in [["--batch", "zz"], ["--output", "a/b"]] {
+        for wrong in [["--batch", "zz"], ["--output", "a/b/c"]] {
             let (code, said) = call(&[&["-c", file.as_str()], wrong.as_slice()].concat());
             assert_eq!(code, Some(2), "{said}");
             assert!(said.contains(&format!("invalid value '{}' for '{}", wrong[1], wrong[0])), "{said}");
