@@ -35,6 +35,9 @@ pub struct TlsFault {
     pub help: Option<&'static str>,
 }
 
+/// Bytes of a PEM file.
+const MOST_BYTES: u64 = 16 << 20;
+
 impl TlsFile {
     /// The key of the configuration that names it.
     #[must_use]
@@ -55,7 +58,7 @@ impl TlsFile {
     }
 
     fn read(self, path: &Path) -> Result<Vec<u8>, TlsFault> {
-        std::fs::read(path)
+        crate::config::contents(path, MOST_BYTES)
             .map_err(|e| self.helped(format!("cannot be read: {e}"), "name a PEM file that Wharf may read"))
     }
 

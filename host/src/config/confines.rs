@@ -60,8 +60,9 @@ impl Confines {
     pub(crate) fn path(&self, written: &str) -> Result<PathBuf, (String, Option<String>)> {
         let path = Path::new(written);
         let stays = !path.components().any(|part| part == Component::ParentDir);
-        if stays && (path.is_relative() || path.starts_with(&self.folder)) {
-            return Ok(self.folder.join(path));
+        let whole = self.folder.join(path);
+        if stays && (path.is_relative() || path.starts_with(&self.folder)) && self.holds(&whole) {
+            return Ok(whole);
         }
         Err((
             "leads out of the tenant's own folder, and its file may read nothing else".to_owned(),
@@ -70,9 +71,35 @@ impl Confines {
     }
 }
 
+impl Confines {
+    /// Whether what is there lies in the folder once links are followed. What is not there leads nowhere.
+    fn holds(&self, path: &Path) -> bool {
+        match (path.canonicalize(), self.folder.canonicalize()) {
+            (Ok(path), Ok(folder)) => path.starts_with(folder),
+            _ => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_leads_out_of_the_folder_is_followed_and_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("acme");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(dir.path().join("secret"), "x").unwrap();
+        std::fs::write(folder.join("own"), "x").unwrap();
+        std::os::unix::fs::symlink("../secret", folder.join("out")).unwrap();
+        std::os::unix::fs::symlink("own", folder.join("in")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), folder.join("up")).unwrap();
+        let acme = Confines::new("acme", ["acme"].into_iter(), folder);
+        for (path, may) in [("own", true), ("in", true), ("out", false), ("up/secret", false), ("not-there", true)] {
+            assert_eq!(acme.path(path).is_ok(), may, "{path}");
+        }
+    }
 
     fn acme() -> Confines {
         Confines::new("acme", ["acme", "acme-eu", "globex"].into_iter(), "/etc/wharf/tenants/acme".into())

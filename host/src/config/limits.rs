@@ -143,7 +143,7 @@ impl Limit {
         use Unit::{Bytes, BytesPerSecond, Count, Millis};
         let year = 365 * 24 * 3600 * 1000;
         let (key, unit, default, least, most, scope) = match self {
-            Self::ComponentSize => ("component_size", Bytes, 128 * MIB, 64 * KIB, GIB, Host),
+            Self::ComponentSize => ("component_size", Bytes, 64 * MIB, 64 * KIB, 64 * MIB, Host),
             Self::CompileTime => ("compile_time", Millis, 300_000, 100, year, Host),
             Self::Stack => ("stack", Bytes, 512 * KIB, 64 * KIB, 8 * MIB, Host),
             Self::TotalMemory => ("total_memory", Bytes, 4 * GIB, LEAST_MEMORY, 1 << 50, Host),

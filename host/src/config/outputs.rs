@@ -104,12 +104,14 @@ fn one(
 ) -> Option<OutputConfig> {
     section.missing("plugin", "write plugin: s3, or the path of a component");
     section.missing("match", "say which tags it takes: match: \"*\" for all");
-    let plugin = plugin(&mut section);
+    let mut plugin = plugin(&mut section);
     let plugin_source = plugin.as_ref().map(|it| PluginSource::of(it, components.folder, components.dirs));
     if let (Some(PluginSource::File(_)), Some(written)) = (&plugin_source, &plugin)
         && let Err((what, help)) = section.sink().path(written)
     {
         section.fault("plugin", what, help);
+        // It is not even looked at.
+        plugin = None;
     }
     let pin = pin(&mut section, plugin_source.as_ref());
     let signature = signature(&mut section, plugin_source.as_ref(), components.folder);
@@ -206,6 +208,10 @@ fn signature(section: &mut Section<'_>, source: Option<&PluginSource>, folder: &
     if let Some(PluginSource::BuiltIn(name)) = source {
         let message = format!("a built-in component needs no signature: {name} is part of this program");
         section.fault("signature", message, Some("leave it out".into()));
+    }
+    if let Err((what, help)) = section.sink().path(&file) {
+        section.fault("signature", what, help);
+        return None;
     }
     Some(folder.join(file))
 }

@@ -255,6 +255,11 @@ pub(crate) fn list(dir: &Path) -> std::io::Result<(Vec<TenantFile>, Vec<Fault>)>
         if name.starts_with('.') || path.is_dir() {
             continue;
         }
+        if std::fs::metadata(&path).is_ok_and(|it| !it.is_file()) {
+            let message = "is neither a file nor a folder".to_owned();
+            faults.push(Fault::of_file(&path.display().to_string(), message, Some("take it out of tenants_dir")));
+            continue;
+        }
         match name.rsplit_once('.') {
             Some((tenant, "yaml")) => files.push(TenantFile { tenant: tenant.to_owned(), path }),
             Some((tenant, end)) if ["yml", "yaml", "json"].iter().any(|known| end.eq_ignore_ascii_case(known)) => {

@@ -43,13 +43,16 @@ pub(crate) fn read(section: &mut Section<'_>, of: Option<&str>, named: &mut Vec<
         section.sink().add_with_help(node.at, &path, "is empty, so nobody could send anything", help);
     }
     let mut tokens: Vec<HttpToken> = vec![];
+    let mut places = vec![];
     for (n, item) in items.iter().enumerate() {
         let path = format!("{path}[{n}]");
         let Some(token) = one(section, path.clone(), item, of, named) else { continue };
-        if let Some(first) = tokens.iter().position(|known| known.token == token.token) {
+        let same = tokens.iter().position(|known| known.token == token.token);
+        if let Some(first) = same.and_then(|known| places.get(known)) {
             section.sink().add(item.at, &path, format!("is the same token as the one of tokens[{first}]"));
         }
         tokens.push(token);
+        places.push(n);
     }
     tokens
 }

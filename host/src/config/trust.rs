@@ -26,7 +26,7 @@ pub(crate) fn trusted_keys(section: &mut Section<'_>, folder: &Path) -> Option<T
         }
     };
     if items.is_empty() {
-        let help = "name at least one key, or leave trusted_keys out: then no signature is asked for";
+        let help = "name at least one key, or leave trusted_keys out: a tenant has the common ones then, and where there are none, no signature is asked for";
         section.sink().add_with_help(node.at, &path, "is empty", help);
         return None;
     }
@@ -50,6 +50,10 @@ fn trusted_key(section: &Section<'_>, path: &str, item: &Node, folder: &Path) ->
     let (pem, file) = if text.trim_start().starts_with(PEM) {
         (text.clone(), None)
     } else {
+        if let Err((what, help)) = section.sink().path(text) {
+            section.sink().push(item.at, path, what, help);
+            return None;
+        }
         let file = folder.join(text);
         let shown = if item.is_hidden() { item.found() } else { file.display().to_string() };
         match read(&file) {

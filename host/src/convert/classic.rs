@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use super::ConvertError;
 use super::block::{Block, Given, Kind};
 
+/// No configuration is larger.
+const LARGEST: u64 = 4 << 20;
 /// How deep files may include files.
 const DEEPEST: usize = 16;
 
@@ -34,7 +36,8 @@ struct Reading {
 
 impl Reading {
     fn file(&mut self, path: &Path, depth: usize) -> Result<(), ConvertError> {
-        let bytes = std::fs::read(path).map_err(|cause| ConvertError::Read { path: path.to_owned(), cause })?;
+        let bytes = crate::config::contents(path, LARGEST)
+            .map_err(|cause| ConvertError::Read { path: path.to_owned(), cause })?;
         let text = String::from_utf8_lossy(&bytes);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {

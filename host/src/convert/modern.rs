@@ -58,7 +58,12 @@ fn file(
                         "outputs" => Kind::Output,
                         _ => Kind::Other,
                     };
-                    for item in items(&part.value) {
+                    // One alone may stand without a list.
+                    let all = match &part.value.value {
+                        NodeValue::Map(_) => std::slice::from_ref(&part.value),
+                        _ => items(&part.value),
+                    };
+                    for item in all {
                         blocks.push(Block::new(kind, &part.key, place(item), options(item)));
                     }
                 }

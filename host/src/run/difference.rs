@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::admin::{Changed, Parts};
-use crate::config::{Config, OutputConfig, PluginsConfig, SourceConfig, SourceKind, TailConfig};
+use crate::config::{Config, OutputConfig, PluginsConfig, SourceConfig, SourceKind, TailConfig, TenantConfig};
 
 use super::CheckedOutput;
 
@@ -123,6 +123,16 @@ pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
     .filter(|(_, differs)| *differs)
     .map(|(key, _)| key.to_owned())
     .collect()
+}
+
+/// Whether what takes effect at once, and belongs to no output and no source alone, is as it was.
+pub(super) fn is_the_rest_the_same(old: &Config, new: &Config) -> bool {
+    let tenant = |tenant: &TenantConfig| {
+        let TenantConfig { name, share, tags, limits, .. } = tenant;
+        (name.clone(), *share, tags.clone(), *limits)
+    };
+    (old.grace, old.watch) == (new.grace, new.watch)
+        && old.tenants.iter().map(tenant).eq(new.tenants.iter().map(tenant))
 }
 
 /// Sorts what there was and what there is. `keys` gives what of one differs.

@@ -193,7 +193,9 @@ impl Reloading {
         let reloaded = match prepared {
             Err(refusal) => self.refused(refusal),
             Ok(prepared) => {
-                let unchanged = prepared.outputs.are_unchanged() && prepared.sources.are_unchanged();
+                let unchanged = prepared.outputs.are_unchanged()
+                    && prepared.sources.are_unchanged()
+                    && super::difference::is_the_rest_the_same(&fleet.config, &prepared.config);
                 let (outputs, sources) = (prepared.outputs.clone(), prepared.sources.clone());
                 let needs_restart = prepared.needs_restart.clone();
                 match apply(ground, fleet, prepared).await {

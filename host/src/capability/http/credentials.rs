@@ -2,7 +2,6 @@
 //!
 //! No secret is in an error, a log line or a debug output, nor in an answer that the guest gets. One that comes from a file is read for each request, so that a rotated one is used at once.
 
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -101,12 +100,7 @@ async fn text(source: &SecretSource) -> Result<String, String> {
 /// Without the line break that editors put at the end.
 fn from_file(path: &Path) -> Result<String, String> {
     let told = |cause: &dyn std::fmt::Display| format!("reading {}: {cause}", path.display());
-    let mut bytes = vec![];
-    let file = std::fs::File::open(path).map_err(|cause| told(&cause))?;
-    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|cause| told(&cause))?;
-    if bytes.len() as u64 > FILE_BYTES {
-        return Err(told(&format_args!("it has more than {FILE_BYTES} bytes, which no server takes")));
-    }
+    let bytes = crate::config::contents(path, FILE_BYTES).map_err(|cause| told(&cause))?;
     let text = String::from_utf8(bytes).map_err(|_| told(&"it is no UTF-8 text"))?;
     let text = text.trim();
     if text.is_empty() {

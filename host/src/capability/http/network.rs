@@ -165,9 +165,12 @@ fn proxy(url: &Secret) -> Result<Proxy, String> {
     Proxy::all(url.expose()).map_err(|_| "http.proxy cannot be used as it is".to_owned())
 }
 
+/// Bytes of a bundle of authorities' certificates. The system's own have 200 KiB.
+const MOST_PEM_BYTES: u64 = 16 << 20;
+
 fn authorities(path: &Path) -> Result<Vec<Certificate>, String> {
     let told = |cause: &dyn std::fmt::Display| format!("http.ca_file {}: {cause}", path.display());
-    let pem = std::fs::read(path).map_err(|cause| told(&cause))?;
+    let pem = crate::config::contents(path, MOST_PEM_BYTES).map_err(|cause| told(&cause))?;
     let all = Certificate::from_pem_bundle(&pem).map_err(|cause| told(&chain(&cause)))?;
     if all.is_empty() { Err(told(&"it has no certificate in PEM form")) } else { Ok(all) }
 }

@@ -438,6 +438,22 @@ mod tokens {
         server.stop().await;
     }
 
+    #[tokio::test]
+    async fn a_token_that_two_tenants_have_in_their_files_is_nobodys() {
+        let dir = tempfile::tempdir().unwrap();
+        let of_file = |name: &str, tenant: &str| {
+            std::fs::write(dir.path().join(name), "the-same-long-token-of-both\n").unwrap();
+            HttpToken { token: SecretSource::File(dir.path().join(name)), tenant: Some(tenant.into()) }
+        };
+        let server = server(vec![of_file("a", "acme"), of_file("b", "globex"), of_file("c", "acme")]);
+        assert_eq!(server.post(&[&with("the-same-long-token-of-both")], "x").await.status, 401);
+        assert!(server.sink.chunks().is_empty());
+        // One that a tenant has twice is that tenant's.
+        std::fs::write(dir.path().join("b"), "another-long-token-of-globex\n").unwrap();
+        let server = self::server(vec![of_file("a", "acme"), of_file("c", "acme")]);
+        assert_eq!(server.post(&[&with("the-same-long-token-of-both")], "x").await.status, 200);
+    }
+
     /// RFC 6750, section 3 and 3.1: a request without a token is told the scheme alone, one with a wrong token `invalid_token`.
     #[tokio::test]
     async fn a_request_without_a_known_token_is_refused_and_told_how_to_send_one() {

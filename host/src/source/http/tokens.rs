@@ -39,7 +39,9 @@ struct Token {
     /// None: its file cannot be read, or has none in it.
     hash: Mutex<Option<Hash>>,
     file: Option<PathBuf>,
-    /// Where records go that come with it.
+    /// Whose the records are that come with it; none: the source's, or that of the tenant which claims their tag.
+    tenant: Option<Arc<str>>,
+    /// Where they go.
     sink: Arc<dyn Sink>,
 }
 
@@ -60,7 +62,7 @@ impl Tokens {
                 SecretSource::File(path) => (None, Some(path.clone())),
             };
             let sink = token.tenant.as_ref().map_or_else(|| Arc::clone(sink), |tenant| sink.of_tenant(tenant));
-            Token { hash: Mutex::new(known), file, sink }
+            Token { hash: Mutex::new(known), file, tenant: token.tenant.clone(), sink }
         };
         let all: Arc<[Token]> = tokens.iter().map(token).collect();
         let has_files = all.iter().any(|token| token.file.is_some());
@@ -90,11 +92,21 @@ impl Tokens {
     }
 
     fn find(&self, sent: &Hash) -> Option<Arc<dyn Sink>> {
-        let found = self.all.iter().fold(None, |found, token| {
-            let is_this = lock(&token.hash).is_some_and(|known| same(&known, sent));
-            if is_this { Some(token) } else { found }
-        });
-        found.map(|token| Arc::clone(&token.sink))
+        let mut found = None;
+        let mut whose = vec![];
+        for token in self.all.iter() {
+            if lock(&token.hash).is_some_and(|known| same(&known, sent)) {
+                found = Some(Arc::clone(&token.sink));
+                whose.push(&token.tenant);
+            }
+        }
+        // Nobody can say whose the records are.
+        if whose.iter().any(|tenant| Some(tenant) != whose.first()) {
+            let names: Vec<&str> = whose.iter().map(|tenant| tenant.as_deref().unwrap_or("the operator")).collect();
+            warn!(source = %self.source, "a token is that of {} at once, and is refused: give each its own", names.join(" and "));
+            return None;
+        }
+        found
     }
 
     /// Reads files again, where they were not read for so long. Whether it did.
@@ -141,10 +153,7 @@ fn same(ours: &Hash, theirs: &Hash) -> bool {
 }
 
 fn from_file(path: &Path) -> Result<Hash, String> {
-    use std::io::Read as _;
-    let mut bytes = vec![];
-    let file = std::fs::File::open(path).map_err(|cause| cause.to_string())?;
-    file.take(LONGEST).read_to_end(&mut bytes).map_err(|cause| cause.to_string())?;
+    let bytes = crate::config::contents(path, LONGEST).map_err(|cause| cause.to_string())?;
     let token = std::str::from_utf8(bytes.trim_ascii()).map_err(|_| "it is no text".to_owned())?;
     match crate::config::what_is_wrong_with_token(token) {
         None => Ok(hash(token.as_bytes())),
