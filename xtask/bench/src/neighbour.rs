@@ -60,7 +60,7 @@ impl Neighbour {
         let own = |records: u32| {
             format!(
                 "{{ plugin: \"{}\", match: \"*\", workers: 8, batch: {{ max_records: {records}, max_age: 1s }}, \
-                 grants: {{ s3: [{{ bucket: bucket, key_prefix: \"logs/\" }}] }}, config: {{}} }}",
+                 grants: {{ s3: [{{ bucket: bucket, key_prefix: \"logs/\" }}], cloudwatch_logs: [], http: [] }}, config: {{}} }}",
                 plugin.display()
             )
         };
