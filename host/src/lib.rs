@@ -21,6 +21,7 @@ pub mod plugin;
 pub mod queue;
 pub mod record;
 pub mod registry;
+mod regular_file;
 pub mod run;
 pub mod source;
 pub mod state;

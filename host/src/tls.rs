@@ -58,7 +58,7 @@ impl TlsFile {
     }
 
     fn read(self, path: &Path) -> Result<Vec<u8>, TlsFault> {
-        crate::config::contents(path, MOST_BYTES)
+        crate::regular_file::read(path, MOST_BYTES)
             .map_err(|e| self.helped(format!("cannot be read: {e}"), "name a PEM file that Wharf may read"))
     }
 

@@ -156,24 +156,6 @@ fn entries(node: &Node) -> &[super::node::Entry] {
     }
 }
 
-/// The bytes of a file that is one: a pipe or a device would keep whoever reads it waiting, perhaps for ever.
-///
-/// # Errors
-/// Where it cannot be opened or read, is no file, or has more than `most` bytes.
-pub(crate) fn contents(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no file"));
-    }
-    let mut bytes = vec![];
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(std::io::Error::other(format!("it has more than {most} bytes")));
-    }
-    Ok(bytes)
-}
-
 /// The text of a file that a person wrote.
 pub(crate) fn text_of(path: &Path) -> Result<String, Fault> {
     let file = path.display().to_string();

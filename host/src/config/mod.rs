@@ -53,8 +53,8 @@ pub(crate) use http::{credentials as read_credentials, where_defined as where_cr
 pub use http_destination::HttpDestination;
 pub(crate) use json::value as json_value;
 pub use limits::{About, Level, Limit, Limits, Scope, Unit, shown as shown_limit};
+pub(crate) use load::text_of;
 pub use load::{Draft, LettersPlace};
-pub(crate) use load::{contents, text_of};
 pub use model::*;
 pub(crate) use node::{Entry, Meaning, Node, Scalar, Value as NodeValue};
 pub(crate) use outputs::{batch as read_batch, grants as read_grants, plugin_config, retry as read_retry};

@@ -62,14 +62,6 @@ pub(crate) fn full_name(tenant: Option<&str>, name: &str) -> Arc<str> {
     }
 }
 
-/// Where a source of this name stands in the configuration.
-pub(crate) fn source_section(name: &str) -> String {
-    match name.split_once('/') {
-        None => format!("sources.{name}"),
-        Some((tenant, name)) => format!("tenants.{tenant}.sources.{name}"),
-    }
-}
-
 /// Whether there may be tenants: then the operator needs no sources and outputs of his own.
 pub(crate) fn may_be_in(top: &Section<'_>) -> bool {
     top.is_written("tenants") || top.is_written("tenants_dir")

@@ -9,7 +9,7 @@ use super::aws::{self, Aws};
 use super::fault::{Fault, Place, Sink, nearest};
 use super::hidden::Hidden;
 use super::limits::{self, Level, Limit, Limits};
-use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig};
+use super::model::{AdminConfig, Config, JournalConfig, LogConfig, PluginsConfig, section_of};
 use super::node::Node;
 use super::reader::{Elsewhere, Section};
 use super::{http, outputs, sources, tenants, tokens};
@@ -210,7 +210,7 @@ fn one_address_each(top: &Section<'_>, sources: &[sources::Read], admin: Option<
         let port = taken.entry(listen.port()).or_default();
         let clash = port.iter().find(|(other, _, _)| listen.port() != 0 && overlap(*other, listen));
         if let Some((other, is_hidden, name)) = clash {
-            let path = format!("{}.{key}", tenants::source_section(&source.config.name));
+            let path = format!("{}.{key}", section_of("sources", &source.config.name));
             let message = match *is_hidden || source.listen_is_hidden {
                 true => format!("is taken: {name} listens on the same address"),
                 false => format!("{listen} is taken: {name} listens on {other}"),

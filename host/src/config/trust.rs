@@ -75,11 +75,8 @@ fn trusted_key(section: &Section<'_>, path: &str, item: &Node, folder: &Path) ->
 }
 
 fn read(file: &Path) -> std::io::Result<String> {
-    let metadata = std::fs::metadata(file)?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
-        return Err(std::io::Error::other("it is no file with a key"));
-    }
-    std::fs::read_to_string(file)
+    let bytes = crate::regular_file::read(file, MOST_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is no text"))
 }
 
 /// `plugins.registry`.

@@ -80,3 +80,16 @@ impl Block {
 pub(super) fn is_on(text: &str) -> bool {
     ["on", "true", "yes"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
+
+/// How deep files may include files.
+pub(super) const DEEPEST: usize = 16;
+
+/// The values that the file itself gives to variables (`@SET`, `env`) hold where the environment says nothing.
+pub(super) fn with_defaults(mut blocks: Vec<Block>, given: &[(String, String)]) -> Vec<Block> {
+    for option in blocks.iter_mut().flat_map(|block| &mut block.options) {
+        for (name, value) in given {
+            option.value = option.value.replace(&format!("${{{name}}}"), &format!("${{{name}:-{value}}}"));
+        }
+    }
+    blocks
+}

@@ -4,26 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use super::ConvertError;
-use super::block::{Block, Given, Kind};
+use super::block::{Block, DEEPEST, Given, Kind, with_defaults};
 
 /// No configuration is larger.
 const LARGEST: u64 = 4 << 20;
-/// How deep files may include files.
-const DEEPEST: usize = 16;
 
 /// The sections of a file and of all that it includes, in their order.
 pub(super) fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
     let mut reading = Reading::default();
     reading.file(path, 0)?;
     reading.end_section();
-    let Reading { mut blocks, set, .. } = reading;
-    for option in blocks.iter_mut().flat_map(|block| &mut block.options) {
-        for (name, value) in &set {
-            // What `@SET` gives holds where the environment says nothing.
-            option.value = option.value.replace(&format!("${{{name}}}"), &format!("${{{name}:-{value}}}"));
-        }
-    }
-    Ok(blocks)
+    Ok(with_defaults(reading.blocks, &reading.set))
 }
 
 #[derive(Default)]
@@ -36,7 +27,7 @@ struct Reading {
 
 impl Reading {
     fn file(&mut self, path: &Path, depth: usize) -> Result<(), ConvertError> {
-        let bytes = crate::config::contents(path, LARGEST)
+        let bytes = crate::regular_file::read(path, LARGEST)
             .map_err(|cause| ConvertError::Read { path: path.to_owned(), cause })?;
         let text = String::from_utf8_lossy(&bytes);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -4,22 +4,15 @@
 use std::path::Path;
 
 use super::ConvertError;
-use super::block::{Block, Given, Kind};
+use super::block::{Block, DEEPEST, Given, Kind, with_defaults};
 use crate::config::{Entry, Faults, Node, NodeValue, Sink, read_yaml, text_of};
-
-const DEEPEST: usize = 16;
 
 /// The sections of a file and of all that it includes.
 pub(super) fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
     let mut blocks = vec![];
     let mut env = vec![];
     file(path, 0, &mut blocks, &mut env)?;
-    for option in blocks.iter_mut().flat_map(|block: &mut Block| &mut block.options) {
-        for (name, value) in &env {
-            option.value = option.value.replace(&format!("${{{name}}}"), &format!("${{{name}:-{value}}}"));
-        }
-    }
-    Ok(blocks)
+    Ok(with_defaults(blocks, &env))
 }
 
 fn file(

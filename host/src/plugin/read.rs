@@ -1,12 +1,12 @@
 //! Finding a component and reading its bytes.
 
 use std::borrow::Cow;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::{LoadError, PluginSource, Requirements, builtin, compatible};
 use crate::capability::{blocking, one_line};
 use crate::registry::{Reference, Registry};
+use crate::regular_file;
 use crate::trust::simple_signing::Signed;
 
 /// Most names that an error lists.
@@ -53,7 +53,7 @@ pub(super) async fn read(
     let name = path.display().to_string();
     let failed = |cause: std::io::Error| LoadError::Read { name: name.clone(), cause };
     let file = path.clone();
-    let bytes = blocking(move || contents(&path, compatible::MAX_BYTES))
+    let bytes = blocking(move || regular_file::begin(&path, compatible::MAX_BYTES))
         .await
         .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
     match bytes {
@@ -83,22 +83,6 @@ async fn pulled(
             origin: Origin::Registry { manifest_digest: pulled.manifest_digest, signed: pulled.signed },
         }),
         Err(fault) => Err(refused(fault.what, fault.help)),
-    }
-}
-
-/// One byte more than is allowed tells that there is too much, without reading all of it.
-pub(super) fn contents(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    regular_file(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Opens a file, but nothing that a read could wait on for ever.
-fn regular_file(path: &Path) -> std::io::Result<std::fs::File> {
-    if std::fs::metadata(path)?.is_file() {
-        std::fs::File::open(path)
-    } else {
-        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 

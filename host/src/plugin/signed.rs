@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::read::{Origin, contents};
+use super::read::Origin;
 use super::{LoadError, Requirements};
 use crate::capability::blocking;
 use crate::trust::{Signature, TrustedKeys, simple_signing};
@@ -73,7 +73,7 @@ pub(super) async fn check(
 
 async fn read(name: &str, file: &Path, keys: &TrustedKeys) -> Result<Signature, LoadError> {
     let path = file.to_owned();
-    let read = blocking(move || contents(&path, MOST_BYTES)).await;
+    let read = blocking(move || crate::regular_file::begin(&path, MOST_BYTES)).await;
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(cause)) if cause.kind() == std::io::ErrorKind::NotFound => {

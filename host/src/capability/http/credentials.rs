@@ -100,7 +100,7 @@ async fn text(source: &SecretSource) -> Result<String, String> {
 /// Without the line break that editors put at the end.
 fn from_file(path: &Path) -> Result<String, String> {
     let told = |cause: &dyn std::fmt::Display| format!("reading {}: {cause}", path.display());
-    let bytes = crate::config::contents(path, FILE_BYTES).map_err(|cause| told(&cause))?;
+    let bytes = crate::regular_file::read(path, FILE_BYTES).map_err(|cause| told(&cause))?;
     let text = String::from_utf8(bytes).map_err(|_| told(&"it is no UTF-8 text"))?;
     let text = text.trim();
     if text.is_empty() {

@@ -170,7 +170,7 @@ const MOST_PEM_BYTES: u64 = 16 << 20;
 
 fn authorities(path: &Path) -> Result<Vec<Certificate>, String> {
     let told = |cause: &dyn std::fmt::Display| format!("http.ca_file {}: {cause}", path.display());
-    let pem = crate::config::contents(path, MOST_PEM_BYTES).map_err(|cause| told(&cause))?;
+    let pem = crate::regular_file::read(path, MOST_PEM_BYTES).map_err(|cause| told(&cause))?;
     let all = Certificate::from_pem_bundle(&pem).map_err(|cause| told(&chain(&cause)))?;
     if all.is_empty() { Err(told(&"it has no certificate in PEM form")) } else { Ok(all) }
 }

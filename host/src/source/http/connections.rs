@@ -4,20 +4,17 @@
 //! the door's to say: a body that stands still is refused by [`super::body`].
 
 use std::convert::Infallible;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
@@ -71,7 +68,8 @@ pub(super) async fn serve(listener: TcpListener, places: Places, door: Arc<Door>
 
 async fn connection(stream: TcpStream, door: Arc<Door>, limits: Limits) {
     let phase = Arc::new(watch::Sender::new(Phase::Idle(Instant::now())));
-    let io = TokioIo::new(Watched { stream, phase: Arc::clone(&phase) });
+    let begins = Arc::clone(&phase);
+    let io = TokioIo::new(InspectReader::new(stream, move |came: &[u8]| request_begins(&begins, came)));
     let (name, shutdown, seen) = (door.name.clone(), door.shutdown.clone(), phase.subscribe());
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (door, phase) = (Arc::clone(&door), Arc::clone(&phase));
@@ -135,47 +133,16 @@ async fn too_late(mut seen: watch::Receiver<Phase>, limits: Limits, shutdown: Ca
     }
 }
 
-/// A socket that says when a request begins to come.
-struct Watched {
-    stream: TcpStream,
-    phase: Arc<watch::Sender<Phase>>,
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.phase.send_if_modified(|phase| {
-                let begins = matches!(phase, Phase::Idle(_));
-                if begins {
-                    *phase = Phase::Head(Instant::now());
-                }
-                begins
-            });
+/// A request begins with the first bytes that come while none is there.
+fn request_begins(phase: &watch::Sender<Phase>, came: &[u8]) {
+    if came.is_empty() {
+        return;
+    }
+    phase.send_if_modified(|phase| {
+        let begins = matches!(phase, Phase::Idle(_));
+        if begins {
+            *phase = Phase::Head(Instant::now());
         }
-        read
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
-    }
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
+        begins
+    });
 }

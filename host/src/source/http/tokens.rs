@@ -153,7 +153,7 @@ fn same(ours: &Hash, theirs: &Hash) -> bool {
 }
 
 fn from_file(path: &Path) -> Result<Hash, String> {
-    let bytes = crate::config::contents(path, LONGEST).map_err(|cause| cause.to_string())?;
+    let bytes = crate::regular_file::read(path, LONGEST).map_err(|cause| cause.to_string())?;
     let token = std::str::from_utf8(bytes.trim_ascii()).map_err(|_| "it is no text".to_owned())?;
     match crate::config::what_is_wrong_with_token(token) {
         None => Ok(hash(token.as_bytes())),

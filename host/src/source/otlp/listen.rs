@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,9 +16,10 @@ use hyper::header::HeaderMap;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::io::InspectReader;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info};
 
@@ -127,7 +127,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let read = Arc::new(AtomicU64::new(0));
-    let io = TokioIo::new(Counted { stream, read: Arc::clone(&read) });
+    let counted = Arc::clone(&read);
+    let io = TokioIo::new(InspectReader::new(stream, move |came: &[u8]| {
+        counted.fetch_add(came.len() as u64, Ordering::Relaxed);
+    }));
     let at = Arc::clone(door);
     let ended = match protocol {
         Protocol::Http => {
@@ -192,43 +195,6 @@ where
                 stop(connection.as_mut());
             }
         }
-    }
-}
-
-/// A connection of which is known how much came.
-struct Counted<S> {
-    stream: S,
-    read: Arc<AtomicU64>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        self.read.fetch_add((buf.filled().len() - before) as u64, Ordering::Relaxed);
-        read
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
-    }
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
 

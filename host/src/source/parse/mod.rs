@@ -91,7 +91,8 @@ fn parse_within(config: &ParseConfig, chunk: &Chunk) -> Split {
     for it in chunk.iter() {
         out.clear();
         record.clear();
-        let parsed = match line_of(it.body) {
+        let found = line_of(it.body);
+        let parsed = match &found {
             Some((_, line)) => parser.parse(line.as_bytes(), &mut out),
             None => Parsed::Text,
         };
@@ -107,7 +108,7 @@ fn parse_within(config: &ParseConfig, chunk: &Chunk) -> Split {
                 it.time_ns
             }
         };
-        match (line_of(it.body), out.get(1..)) {
+        match (found, out.get(1..)) {
             (Some((begins, _)), Some(b"}")) => {
                 // An object without keys: a comma before its place goes.
                 let before = it.body.get(..begins).unwrap_or_default();

@@ -3,15 +3,15 @@
 //!
 //! `WHARF_FORWARD_RECORDS` says how many records (100,000 by default).
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
-use wharf_e2e::{Place, free_port, script, skip, tools};
+use wharf_e2e::{Place, free_port, script, tools};
 use wharf_local_aws::{Fault, Operation, Rule, S3};
 
+use crate::senders::{Sending, content, has_node, names, survives_five_kills};
 use crate::support::{archive, delivered, s3};
 
 const BATCH: &str = "max_bytes: 2MB, max_age: 500ms";
@@ -28,21 +28,14 @@ fn forward_place(s3: &S3, more: &str) -> (Place, u16) {
     (place, port)
 }
 
-fn names(prefix: &str, count: u64) -> impl Iterator<Item = String> {
-    (0..count).map(move |number| format!("{prefix}-{number:08}"))
-}
-
 /// Each record is as it was sent, with a time of today.
 fn assert_content(s3: &S3, prefix: &str) {
-    for object in s3.objects() {
-        for line in object.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let record: Value = serde_json::from_slice(line).unwrap();
-            let n = record["n"].as_u64().unwrap();
-            assert_eq!(record["log"], format!("{prefix}-{n:08} the quick brown fox"));
-            assert_eq!(record.as_object().unwrap().len(), 3, "{record}");
-            let year: u32 = record["date"].as_str().unwrap()[..4].parse().unwrap();
-            assert!((2026..2200).contains(&year), "{record}");
-        }
+    for record in content(s3) {
+        let n = record["n"].as_u64().unwrap();
+        assert_eq!(record["log"], format!("{prefix}-{n:08} the quick brown fox"));
+        assert_eq!(record.as_object().unwrap().len(), 3, "{record}");
+        let year: u32 = record["date"].as_str().unwrap()[..4].parse().unwrap();
+        assert!((2026..2200).contains(&year), "{record}");
     }
 }
 
@@ -89,25 +82,8 @@ fn what_was_acknowledged_survives_five_kills() {
     let (place, port) = forward_place(&s3, "");
     // Five starts take their time; CI has less of it.
     let count = if std::env::var_os("CI").is_some() { records().min(30_000) } else { records() };
-    let mut wharf = place.start().unwrap();
     let client = client(port, "PackedForward");
-    let mut sending = sender.start(&place, "k", count, &client);
-    for kill in 1..=5 {
-        wharf.wait_until("a part is acknowledged", 120, || sending.acked().len() as u64 >= count * kill / 6);
-        wharf.kill9();
-        println!("kill {kill}: {} acknowledged", sending.acked().len());
-        wharf = place.start().unwrap();
-    }
-    wharf.wait_until("all is acknowledged", 120, || sending.acked().len() as u64 == count);
-    sending.end();
-    wharf.wait_until("everything is delivered", 60, || place.all_settled());
-    wharf.stop();
-    // What was sent again because its acknowledgement died with Wharf may be there twice.
-    let all = delivered(&s3).distinct();
-    let expected: BTreeSet<String> = names("k", count).collect();
-    let lost = expected.difference(&all).count();
-    assert_eq!((lost, all.len() as u64), (0, count), "acknowledged records are lost, or others are there");
-    println!("{count} acknowledged and delivered; {} lines in all", delivered(&s3).lines());
+    survives_five_kills(&s3, &place, (count, 120), "@fluent-org/logger", || sender.start(&place, "k", count, &client));
     assert_content(&s3, "k");
 }
 
@@ -192,51 +168,16 @@ struct Sender {
 
 impl Sender {
     fn find(test: &str) -> Option<Self> {
-        if Command::new("node").arg("--version").output().is_err() {
-            skip::skip(test, "node is not installed (on Debian: apt-get install -y nodejs npm)", false);
-            return None;
-        }
-        Some(Self { modules: tools::node_modules().unwrap() })
+        has_node(test).then(|| Self { modules: tools::node_modules().unwrap() })
     }
 
     fn start(&self, place: &Place, prefix: &str, count: u64, client: &Value) -> Sending {
-        let acked = place.root().join(format!("acked-{prefix}"));
-        fs::write(&acked, "").unwrap();
-        let options = json!({ "client": client, "prefix": prefix, "count": count, "acked": acked });
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("node/forward_send.js");
-        let process = Command::new("node")
-            .arg(script)
-            .arg(options.to_string())
-            .env("NODE_PATH", &self.modules)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        Sending { process, acked }
-    }
-}
-
-/// A sender at work. Dropping it ends it.
-struct Sending {
-    process: Child,
-    acked: PathBuf,
-}
-
-impl Sending {
-    /// The numbers of the events that were acknowledged.
-    fn acked(&self) -> BTreeSet<u64> {
-        let text = fs::read_to_string(&self.acked).unwrap();
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        whole.lines().map(|line| line.parse().unwrap()).collect()
-    }
-
-    fn end(&mut self) {
-        assert!(self.process.wait().unwrap().success());
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        Sending::start(place, prefix, |acked| {
+            let options = json!({ "client": client, "prefix": prefix, "count": count, "acked": acked });
+            let mut command = Command::new("node");
+            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("node/forward_send.js")).arg(options.to_string());
+            command.env("NODE_PATH", &self.modules);
+            command
+        })
     }
 }

@@ -31,6 +31,7 @@ mod reload;
 mod reload_refused;
 mod reload_support;
 mod restart;
+mod senders;
 mod service_faults;
 mod stop;
 mod support;

@@ -2,16 +2,15 @@
 //!
 //! `WHARF_OTLP_RECORDS` says how many records each of them sends (20,000 by default; the number is 100,000).
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
-use wharf_e2e::{Place, free_port, http, script, skip, tools};
+use wharf_e2e::{Place, free_port, http, script, tools};
 use wharf_local_aws::S3;
 
+use crate::senders::{Sending, content, has_node, names, survives_five_kills};
 use crate::support::{archive, delivered, s3};
 
 const BATCH: &str = "max_bytes: 2MB, max_age: 500ms";
@@ -45,26 +44,19 @@ fn otlp_place(s3: &S3, more: &str) -> (Place, u16, u16) {
     (place, grpc, http)
 }
 
-fn names(prefix: &str, count: u64) -> impl Iterator<Item = String> {
-    (0..count).map(move |number| format!("{prefix}-{number:08}"))
-}
-
 /// Each record is as it was sent.
 fn assert_content(s3: &S3) {
-    for object in s3.objects() {
-        for line in object.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let record: Value = serde_json::from_slice(line).unwrap();
-            let n = record["attributes"]["n"].as_u64().unwrap();
-            let prefix = record["body"].as_str().unwrap().split('-').next().unwrap();
-            assert_eq!(record["body"], format!("{prefix}-{n:08} the quick brown fox"));
-            let attributes = &record["attributes"];
-            assert_eq!(attributes["half"].as_f64(), Some(n as f64 / 2.0), "{record}");
-            assert_eq!(attributes["even"], n.is_multiple_of(2), "{record}");
-            assert_eq!(attributes["words"], json!(["a", "é"]), "{record}");
-            assert_eq!((&record["severity_number"], &record["severity_text"]), (&json!(9), &json!("INFO")), "{record}");
-            assert_eq!(record["resource"]["attributes"]["service.name"], "shop", "{record}");
-            assert_eq!(record["scope"], json!({ "name": "e2e", "version": "1.0" }), "{record}");
-        }
+    for record in content(s3) {
+        let n = record["attributes"]["n"].as_u64().unwrap();
+        let prefix = record["body"].as_str().unwrap().split('-').next().unwrap();
+        assert_eq!(record["body"], format!("{prefix}-{n:08} the quick brown fox"));
+        let attributes = &record["attributes"];
+        assert_eq!(attributes["half"].as_f64(), Some(n as f64 / 2.0), "{record}");
+        assert_eq!(attributes["even"], n.is_multiple_of(2), "{record}");
+        assert_eq!(attributes["words"], json!(["a", "é"]), "{record}");
+        assert_eq!((&record["severity_number"], &record["severity_text"]), (&json!(9), &json!("INFO")), "{record}");
+        assert_eq!(record["resource"]["attributes"]["service.name"], "shop", "{record}");
+        assert_eq!(record["scope"], json!({ "name": "e2e", "version": "1.0" }), "{record}");
     }
 }
 
@@ -81,7 +73,7 @@ fn everything_that_the_sdks_send_arrives_once() {
     for (number, (language, protocol)) in WAYS.into_iter().enumerate() {
         let prefix = format!("w{number}");
         let port = if protocol == "grpc" { grpc } else { http };
-        let mut sending = Sending::start(&place, language, protocol, port, &prefix, count);
+        let mut sending = start(&place, language, protocol, port, &prefix, count);
         wharf.wait_until("all is acknowledged", 120, || sending.acked().len() as u64 == count);
         sending.end();
         expected.extend(names(&prefix, count));
@@ -111,25 +103,9 @@ fn what_an_sdk_heard_as_taken_survives_five_kills() {
         }
         let s3 = s3();
         let (place, grpc, http) = otlp_place(&s3, "");
-        let mut wharf = place.start().unwrap();
         let port = if protocol == "grpc" { grpc } else { http };
-        let mut sending = Sending::start(&place, language, protocol, port, "k", count);
-        for kill in 1..=5 {
-            wharf.wait_until("a part is acknowledged", 120, || sending.acked().len() as u64 >= count * kill / 6);
-            wharf.kill9();
-            println!("{language:?} {protocol}, kill {kill}: {} acknowledged", sending.acked().len());
-            wharf = place.start().unwrap();
-        }
-        wharf.wait_until("all is acknowledged", 180, || sending.acked().len() as u64 == count);
-        sending.end();
-        wharf.wait_until("everything is delivered", 60, || place.all_settled());
-        wharf.stop();
-        // What was sent again because its answer died with Wharf may be there twice.
-        let all = delivered(&s3).distinct();
-        let expected: BTreeSet<String> = names("k", count).collect();
-        let lost = expected.difference(&all).count();
-        assert_eq!((lost, all.len() as u64), (0, count), "acknowledged records are lost, or others are there");
-        println!("{language:?} {protocol}: {count} delivered; {} lines in all", delivered(&s3).lines());
+        let who = format!("{language:?} {protocol}");
+        survives_five_kills(&s3, &place, (count, 180), &who, || start(&place, language, protocol, port, "k", count));
         assert_content(&s3);
     }
 }
@@ -158,59 +134,21 @@ fn curl_sends_the_example_of_the_specification_and_it_comes_out_as_otlp_json() {
     assert!(line["date"].as_str().unwrap().starts_with("2018-12-13T14:51:00.3"), "{line}");
 }
 
-fn has_node(test: &str) -> bool {
-    let there = Command::new("node").arg("--version").output().is_ok();
-    if !there {
-        skip::skip(test, "node is not installed (on Debian: apt-get install -y nodejs npm)", false);
-    }
-    there
-}
-
-/// A sender at work. Dropping it ends it.
-struct Sending {
-    process: Child,
-    acked: PathBuf,
-}
-
-impl Sending {
-    fn start(place: &Place, language: Language, protocol: &str, port: u16, prefix: &str, count: u64) -> Self {
-        let acked = place.root().join(format!("acked-{prefix}"));
-        fs::write(&acked, "").unwrap();
-        let mut command = match language {
-            Language::Python => {
-                let mut command = Command::new(tools::venv().unwrap().join("bin/python"));
-                command.arg(script("otlp_send.py").unwrap());
-                command.args([protocol, &port.to_string(), prefix, &count.to_string()]).arg(&acked);
-                command
-            }
-            Language::JavaScript => {
-                let options =
-                    json!({ "protocol": protocol, "port": port, "prefix": prefix, "count": count, "acked": acked });
-                let mut command = Command::new("node");
-                command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("node/otlp_send.js")).arg(options.to_string());
-                command.env("NODE_PATH", tools::node_modules().unwrap());
-                command
-            }
-        };
-        let process = command.stdin(Stdio::null()).spawn().unwrap();
-        Self { process, acked }
-    }
-
-    /// The numbers of the records that were acknowledged.
-    fn acked(&self) -> BTreeSet<u64> {
-        let text = fs::read_to_string(&self.acked).unwrap();
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        whole.lines().map(|line| line.parse().unwrap()).collect()
-    }
-
-    fn end(&mut self) {
-        assert!(self.process.wait().unwrap().success());
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn start(place: &Place, language: Language, protocol: &str, port: u16, prefix: &str, count: u64) -> Sending {
+    Sending::start(place, prefix, |acked| match language {
+        Language::Python => {
+            let mut command = Command::new(tools::venv().unwrap().join("bin/python"));
+            command.arg(script("otlp_send.py").unwrap());
+            command.args([protocol, &port.to_string(), prefix, &count.to_string()]).arg(acked);
+            command
+        }
+        Language::JavaScript => {
+            let options =
+                json!({ "protocol": protocol, "port": port, "prefix": prefix, "count": count, "acked": acked });
+            let mut command = Command::new("node");
+            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("node/otlp_send.js")).arg(options.to_string());
+            command.env("NODE_PATH", tools::node_modules().unwrap());
+            command
+        }
+    })
 }

@@ -5,10 +5,10 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
 use wharf_e2e::{Place, free_port, script, skip, tools};
 use wharf_local_aws::S3;
 
+use crate::senders::{content, names};
 use crate::support::{archive, delivered, s3};
 
 fn records() -> u64 {
@@ -21,16 +21,6 @@ fn syslog_place(s3: &S3, lines: &str) -> Place {
     let source = format!("sources:\n  sys:\n    type: syslog\n{lines}");
     place.configure(&s3.endpoint(), &format!("{source}{}", archive(2, batch, &[]))).unwrap();
     place
-}
-
-fn names(prefix: &str, count: u64) -> impl Iterator<Item = String> {
-    (0..count).map(move |number| format!("{prefix}-{number:08}"))
-}
-
-fn content(s3: &S3) -> Vec<Value> {
-    let bodies = s3.objects();
-    let lines = bodies.iter().flat_map(|object| object.body.split(|byte| *byte == b'\n'));
-    lines.filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
 fn logger(place: &Place, prefix: &str, count: u64, arguments: &[&str]) {

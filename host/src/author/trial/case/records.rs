@@ -195,20 +195,8 @@ fn file(mut section: Section<'_>, folder: &Path, usual: &Usual) -> Vec<Record> {
     records.unwrap_or_default()
 }
 
-/// A device or a pipe may never end, and the largest batch is far smaller.
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    let kind = std::fs::metadata(path)?;
-    if !kind.is_file() {
-        return Err(std::io::Error::other("it is no file"));
-    }
-    if kind.len() > LARGEST_FILE {
-        return Err(std::io::Error::other(format!("it has {} bytes, and a test takes {LARGEST_FILE}", kind.len())));
-    }
-    std::fs::read(path)
-}
-
 fn lines(sink: &Sink, at: Place, path: &Path, form: Form, usual: &Usual) -> Vec<Record> {
-    let bytes = match read_file(path) {
+    let bytes = match crate::regular_file::read(path, LARGEST_FILE) {
         Ok(bytes) => bytes,
         Err(cause) => {
             let message = format!("{} cannot be read: {cause}", path.display());
