@@ -5,7 +5,7 @@ use clap::Args as ClapArgs;
 use super::table::table;
 use super::{ConfigFile, Ended, counted, print};
 use crate::config::units::{format_duration, format_size};
-use crate::config::{Config, Draft, Faults, ForwardTag, SourceKind, TenantConfig, TenantLimits};
+use crate::config::{Config, Draft, Faults, ForwardTag, HttpTag, SourceKind, TenantConfig, TenantLimits};
 use crate::plugin::{HostOptions, PluginHost};
 use crate::run::{CheckedOutput, all_faults, check_outputs, identity_warnings, shadowed_plugins, unwanted_sources};
 
@@ -97,6 +97,11 @@ fn summary(file: &str, config: &Config, checked: &[CheckedOutput]) -> String {
                 SourceKind::Forward(forward) => match &forward.tag {
                     ForwardTag::Sent { prefix } => Some(format!("{prefix}(as sent)")),
                     ForwardTag::OfSource => None,
+                },
+                SourceKind::Http(http) => match &http.tag {
+                    HttpTag::OfSource => None,
+                    HttpTag::Path { prefix } => Some(format!("{prefix}(by path)")),
+                    HttpTag::Header { name, prefix } => Some(format!("{prefix}(by header {name})")),
                 },
                 SourceKind::Otlp(otlp) => otlp.tag_from.as_ref().map(|name| format!("(by {name})")),
                 _ => None,

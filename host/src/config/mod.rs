@@ -19,6 +19,7 @@ mod from_environment;
 mod hidden;
 mod http;
 mod http_destination;
+mod http_source;
 mod json;
 mod limits;
 mod load;

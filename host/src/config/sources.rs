@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::fault::{Place, choices, nearest};
 use super::forward;
-use super::model::{GenerateConfig, HttpSourceConfig, SourceConfig, SourceKind, TailConfig};
+use super::http_source;
+use super::model::{GenerateConfig, SourceConfig, SourceKind, TailConfig};
 use super::otlp;
 use super::parse;
 use super::reader::{Elsewhere, Section};
 use super::syslog;
-use super::tokens::{self, Named};
+use super::tokens::Named;
 use super::top::MOMENT;
 
 /// A source, the file and the place where its address is written, and whether that came from the environment.
@@ -45,16 +46,6 @@ const TAIL: Elsewhere = &[
     ("file_key", "did you mean \"path_key\"?"),
     ("charset", "did you mean \"encoding\"?"),
     ("skip_long_lines", "write long_lines: truncate, split or skip"),
-];
-const HTTP: Elsewhere = &[
-    NAME,
-    ("port", "did you mean \"listen\"?"),
-    ("address", "did you mean \"listen\"?"),
-    ("max_body_bytes", "did you mean \"max_body_size\"?"),
-    ("token", "write tokens: [{ token: … }]"),
-    ("auth", "write tokens: [{ token: … }]"),
-    ("username", "requests carry a token: write tokens: [{ token: … }]"),
-    ("password", "requests carry a token: write tokens: [{ token: … }]"),
 ];
 const OTHERS: Elsewhere = &[NAME];
 
@@ -132,7 +123,10 @@ fn one(mut section: Section<'_>, name: &str, tenant: Option<&str>, tenants: &mut
     let (kind, elsewhere) = match kind.as_str() {
         "tail" => (tail(&mut section).map(SourceKind::Tail), TAIL),
         "stdin" => (Some(SourceKind::Stdin), OTHERS),
-        "http" => (http(&mut section, tenant, tenants).map(SourceKind::Http), HTTP),
+        "http" => (
+            http_source::http(&mut section, tenant, tenants).map(|it| SourceKind::Http(Box::new(it))),
+            http_source::ELSEWHERE,
+        ),
         "forward" => (
             forward::forward(&mut section, tag.as_deref(), tenant, tenants).map(|it| SourceKind::Forward(Box::new(it))),
             forward::ELSEWHERE,
@@ -204,25 +198,6 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
         ..defaults
     };
     paths.map(|_| config)
-}
-
-fn http(section: &mut Section<'_>, tenant: Option<&str>, tenants: &mut Vec<Named>) -> Option<HttpSourceConfig> {
-    section.missing("listen", "write for example listen: 127.0.0.1:9880");
-    let listen = section.address("listen");
-    let max_body_bytes = section.size("max_body_size", 1..=1 << 30).unwrap_or(16 << 20);
-    let waits = MOMENT..=Duration::from_secs(3600);
-    let header_timeout = section.duration("header_timeout", waits.clone()).unwrap_or(Duration::from_secs(10));
-    let idle_timeout = section.duration("idle_timeout", waits).unwrap_or(Duration::from_secs(75));
-    let max_connections = section.count("max_connections", 1..=1_000_000).unwrap_or(1024);
-    let tokens = tokens::read(section, tenant, tenants);
-    listen.map(|listen| HttpSourceConfig {
-        listen,
-        max_body_bytes,
-        header_timeout,
-        idle_timeout,
-        max_connections: usize::try_from(max_connections).unwrap_or(usize::MAX),
-        tokens,
-    })
 }
 
 fn generate(section: &mut Section<'_>) -> GenerateConfig {

@@ -260,20 +260,31 @@ impl Intake {
     /// # Errors
     /// See [`Refused`].
     pub fn try_enqueue(&self, chunk: Chunk) -> Result<Ticket, Refused> {
-        if self.inner.stop.is_cancelled() {
-            return Err(Refused::Stopping);
-        }
-        if self.opened.as_ref().is_some_and(|opened| !opened.is_cancelled()) {
-            return Err(Refused::Full {
-                what: "a reload is under way, and the source".into(),
-                retry_after: RETRY_AFTER,
-            });
+        if let Some(refused) = self.is_closed() {
+            return Err(refused);
         }
         let wanted = self.wanted(&chunk);
         let taken = self.inner.tenants.take(&wanted, chunk.meta()).map_err(|at| self.at_limit(at))?;
         let ticket = self.try_wanted(chunk, &wanted)?;
         taken.keep();
         Ok(ticket)
+    }
+
+    /// Why nothing would be taken now that a source hands in, whoever's it is: Wharf stops, or the journal takes nothing. A full queue is one
+    /// output's own affair.
+    #[must_use]
+    pub fn refuses(&self) -> Option<Refused> {
+        let line = self.inner.lines.of(self.source.as_deref().and_then(tenant_in));
+        self.is_closed().or_else(|| (!line.is_clear()).then(|| line.refusal()))
+    }
+
+    fn is_closed(&self) -> Option<Refused> {
+        if self.inner.stop.is_cancelled() {
+            return Some(Refused::Stopping);
+        }
+        let is_waiting = self.opened.as_ref().is_some_and(|opened| !opened.is_cancelled());
+        let what = "a reload is under way, and the source";
+        is_waiting.then(|| Refused::Full { what: what.into(), retry_after: RETRY_AFTER })
     }
 
     fn try_wanted(&self, chunk: Chunk, wanted: &Wanted) -> Result<Ticket, Refused> {

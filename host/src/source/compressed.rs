@@ -15,6 +15,8 @@ pub(crate) enum Compression {
     Gzip,
     /// One frame or several (RFC 8878).
     Zstd,
+    /// The zlib format (RFC 1950), which is HTTP's `deflate` (RFC 9110, 8.4.1.2).
+    Deflate,
 }
 
 /// Why bytes are not decompressed.
@@ -34,6 +36,7 @@ impl Compression {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Deflate => "deflate",
         }
     }
 
@@ -41,6 +44,7 @@ impl Compression {
     pub(crate) fn undo(self, bytes: &[u8], limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
         match self {
             Self::Gzip => inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held),
+            Self::Deflate => inflate(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), limit, held),
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(Unfit::Broken)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(Unfit::Broken)?;

@@ -24,6 +24,8 @@ mod tail;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod testing_tls;
+#[cfg(test)]
 mod with_intake;
 
 use std::fmt;

@@ -19,6 +19,8 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn enqueue(&self, chunk: Chunk) -> Later<'_, Result<Durable, Refused>>;
     /// Hands a chunk in, or says that there is no room.
     fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused>;
+    /// Why nothing that is handed in would be taken, whoever sends it.
+    fn refuses(&self) -> Option<Refused>;
     /// The positions of a source as they were at start.
     fn positions(&self, source: &str) -> Vec<Position>;
     /// Keeps positions that go with no record. Whether they are on the disk.
@@ -47,6 +49,9 @@ impl Sink for Intake {
     fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused> {
         let ticket = Intake::try_enqueue(self, chunk)?;
         Ok(Box::pin(ticket.durable()))
+    }
+    fn refuses(&self) -> Option<Refused> {
+        Intake::refuses(self)
     }
     fn positions(&self, source: &str) -> Vec<Position> {
         Intake::positions(self, source)

@@ -187,6 +187,9 @@ impl Sink for Arc<FakeSink> {
     fn try_enqueue(&self, chunk: Chunk) -> Result<Durable, Refused> {
         self.take(chunk)
     }
+    fn refuses(&self) -> Option<Refused> {
+        self.inner.lock().unwrap().refusals.front().cloned()
+    }
     fn positions(&self, _source: &str) -> Vec<Position> {
         self.kept_positions()
     }

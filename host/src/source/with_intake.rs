@@ -146,14 +146,7 @@ async fn an_answered_request_is_there_after_a_restart() {
     let data = tempfile::tempdir().unwrap();
     let house = House::open(data.path());
     let shutdown = CancellationToken::new();
-    let http = HttpSourceConfig {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        max_body_bytes: 1 << 20,
-        header_timeout: Duration::from_secs(10),
-        idle_timeout: Duration::from_secs(75),
-        max_connections: 16,
-        tokens: vec![],
-    };
+    let http = Box::new(HttpSourceConfig::of("127.0.0.1:0".parse().unwrap()));
     let running = spawn(source(SourceKind::Http(http)), house.intake.clone(), shutdown.clone()).unwrap();
     let address = running.address().unwrap();
     let answer = tokio::task::spawn_blocking(move || {

@@ -57,7 +57,7 @@ pub enum SourceKind {
     /// Standard input, until its end.
     Stdin,
     /// Takes records by HTTP POST.
-    Http(HttpSourceConfig),
+    Http(Box<HttpSourceConfig>),
     /// Takes records from Fluentd, Fluent Bit and their libraries.
     Forward(Box<ForwardConfig>),
     /// Takes log records by OTLP.
@@ -90,7 +90,8 @@ impl SourceKind {
         match self {
             Self::Forward(forward) => matches!(forward.tag, ForwardTag::Sent { .. }),
             Self::Otlp(otlp) => otlp.tag_from.is_some(),
-            Self::Tail(_) | Self::Stdin | Self::Http(_) | Self::Syslog(_) | Self::Generate(_) => false,
+            Self::Http(http) => http.tag != HttpTag::OfSource,
+            Self::Tail(_) | Self::Stdin | Self::Syslog(_) | Self::Generate(_) => false,
         }
     }
 }
@@ -217,8 +218,16 @@ pub enum LongLines {
 pub struct HttpSourceConfig {
     /// Address.
     pub listen: SocketAddr,
+    /// TLS on it.
+    pub tls: Option<TlsConfig>,
+    /// Which tag a request's records have.
+    pub tag: HttpTag,
+    /// The path at which a `GET` is told whether requests are taken; none is nowhere. Default `/health`.
+    pub health_path: Option<String>,
     /// Largest body, after decompression. Default 16 MiB.
     pub max_body_bytes: u64,
+    /// How long TLS may take. Default 10 s.
+    pub handshake_timeout: Duration,
     /// How long a request's head may take, from its first byte. Default 10 s.
     pub header_timeout: Duration,
     /// How long a connection may stay open without a request. Default 75 s.
@@ -227,6 +236,44 @@ pub struct HttpSourceConfig {
     pub max_connections: usize,
     /// Tokens, one of which a request has to carry; none is any request.
     pub tokens: Vec<HttpToken>,
+}
+
+impl HttpSourceConfig {
+    /// Listening there, with every default.
+    #[must_use]
+    pub fn of(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            tls: None,
+            tag: HttpTag::OfSource,
+            health_path: Some("/health".to_owned()),
+            max_body_bytes: 16 << 20,
+            handshake_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            max_connections: 1024,
+            tokens: vec![],
+        }
+    }
+}
+
+/// Which tag a request's records have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpTag {
+    /// The source's.
+    OfSource,
+    /// What the path says, with this before it; the source's, where it says nothing.
+    Path {
+        /// May be empty.
+        prefix: String,
+    },
+    /// What this header says, with this before it; the source's, where it is not there.
+    Header {
+        /// Its name, in small letters.
+        name: String,
+        /// May be empty.
+        prefix: String,
+    },
 }
 
 /// What a request may carry to be taken.

@@ -5,6 +5,7 @@ mod faults;
 mod forward;
 mod good;
 mod http;
+mod http_source;
 mod limits;
 mod otlp;
 mod plugin;

@@ -23,6 +23,7 @@ use crate::config::ForwardSecurity;
 use crate::fair;
 use crate::intake::Refused;
 use crate::source::lane::MAX_UNDER_WAY;
+use crate::source::places::{GivenUp, Place};
 use crate::source::room::Held;
 use crate::source::sink::{Durable, Sink};
 
@@ -52,6 +53,8 @@ enum End {
     Idle,
     /// Wharf stops.
     Stopped,
+    /// Another connection has its place.
+    GivenUp,
     /// The connection broke.
     Broken(io::Error),
     /// What came is not taken.
@@ -64,6 +67,12 @@ impl From<Fault> for End {
     }
 }
 
+impl From<GivenUp> for End {
+    fn from(_: GivenUp) -> Self {
+        Self::GivenUp
+    }
+}
+
 impl From<io::Error> for End {
     fn from(error: io::Error) -> Self {
         Self::Broken(error)
@@ -71,8 +80,13 @@ impl From<io::Error> for End {
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(mut stream: S, door: &Arc<Door>, peer: &str) {
-    let end = match greeted(&mut stream, door).await {
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(
+    mut stream: S,
+    door: &Arc<Door>,
+    place: &Place,
+    peer: &str,
+) {
+    let end = match greeted(&mut stream, door, place).await {
         Ok((input, tenant)) => {
             let sink = tenant.map_or_else(|| Arc::clone(&door.sink), |tenant| door.sink.of_tenant(&tenant));
             let mut connection = Connection {
@@ -85,6 +99,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(mut stream: 
                 bytes_under_way: 0,
                 active: Instant::now(),
                 door: Arc::clone(door),
+                place,
             };
             connection.run().await
         }
@@ -95,6 +110,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(mut stream: 
         End::Broken(error) => debug!(source = %door.name, peer, "a connection broke: {error}"),
         End::Closed => debug!(source = %door.name, peer, "a connection was closed by the sender"),
         End::Idle => debug!(source = %door.name, peer, "a connection is closed: it was idle for idle_timeout"),
+        End::GivenUp => debug!(source = %door.name, peer, "a connection is closed: another one has its place"),
         End::Stopped => debug!(source = %door.name, peer, "a connection is closed: Wharf is stopping"),
     }
 }
@@ -134,12 +150,22 @@ impl Input {
 async fn greeted<S: AsyncRead + AsyncWrite + Send + Unpin>(
     stream: &mut S,
     door: &Door,
+    place: &Place,
 ) -> Result<(Input, Option<Arc<str>>), End> {
     let mut input = Input::new(door);
     let Some(security) = &door.security else { return Ok((input, None)) };
-    let shaking = tokio::time::timeout(door.handshake_timeout, shake_hands(stream, &mut input.buffer, security));
-    match door.shutdown.run_until_cancelled(shaking).await {
-        Some(Ok(done)) => done.map(|tenant| (input, tenant)),
+    let shaking = async {
+        tokio::select! {
+            tenant = shake_hands(stream, &mut input.buffer, security) => tenant,
+            () = place.given_up() => Err(End::GivenUp),
+        }
+    };
+    match door.shutdown.run_until_cancelled(tokio::time::timeout(door.handshake_timeout, shaking)).await {
+        Some(Ok(done)) => {
+            let tenant = done?;
+            door.greeted(place, tenant.as_ref())?;
+            Ok((input, tenant))
+        }
         Some(Err(_)) => Err(Fault::Slow { what: "the handshake", patience: door.handshake_timeout }.into()),
         None => Err(End::Stopped),
     }
@@ -187,7 +213,7 @@ struct UnderWay {
     _held: Held,
 }
 
-struct Connection<S> {
+struct Connection<'a, S> {
     stream: S,
     /// Where its records go: the source's way in, or that of the tenant who sends.
     sink: Arc<dyn Sink>,
@@ -199,9 +225,10 @@ struct Connection<S> {
     /// When something last came, or could be read again.
     active: Instant,
     door: Arc<Door>,
+    place: &'a Place,
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
     async fn run(&mut self) -> End {
         let Err(end) = self.take_messages().await;
         // What came before whatever ended it is kept all the same, and answered where that can be.
@@ -269,13 +296,23 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<S> {
             (false, Some(idle)) if self.under_way.is_empty() => Some(self.active + idle),
             _ => None,
         };
+        let is_idle = self.under_way.is_empty() && hand_in_at.is_none();
+        if is_idle {
+            door.is_idle(self.place, is_inside);
+        } else {
+            self.place.stays()?;
+        }
         tokio::select! {
             biased;
             () = door.shutdown.cancelled() => Err(End::Stopped),
+            () = self.place.given_up() => Err(End::GivenUp),
             outcome = first_durable(&mut self.under_way) => self.settled(outcome).await,
             read = read_block(&mut self.stream, &mut self.input.buffer), if has_room => {
                 self.active = Instant::now();
-                if read? == 0 { Err(End::Closed) } else { Ok(()) }
+                if read? == 0 {
+                    return Err(End::Closed);
+                }
+                Ok(self.place.stays()?)
             }
             () = until(hand_in_at) => self.hand_in().await,
             () = until(deadline) => Err(match (is_inside, has_room) {

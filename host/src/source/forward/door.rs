@@ -12,6 +12,7 @@ use super::json::Records;
 use crate::config::{ForwardConfig, ForwardSecurity, ForwardTag, SourceConfig};
 use crate::intake::Refused;
 use crate::record::Chunk;
+use crate::source::places::{GivenUp, Place};
 use crate::source::room::Room;
 use crate::source::sink::{Durable, Sink};
 
@@ -37,6 +38,8 @@ pub(crate) struct Door {
     prefix: Option<String>,
     pub(crate) records: Records,
     pub(crate) security: Option<ForwardSecurity>,
+    /// Whether several tenants send here.
+    is_shared: bool,
     pub(crate) most_bytes: usize,
     pub(crate) handshake_timeout: Duration,
     pub(crate) idle_timeout: Option<Duration>,
@@ -68,6 +71,7 @@ impl Door {
             },
             records: Records::new(forward.metadata_key.as_deref(), most_json(most_bytes)),
             security: forward.security.clone(),
+            is_shared: source.senders().len() > 1,
             most_bytes: usize::try_from(most_bytes).unwrap_or(usize::MAX),
             handshake_timeout: forward.handshake_timeout,
             idle_timeout: forward.idle_timeout,
@@ -75,6 +79,29 @@ impl Door {
             sink,
             shutdown,
             lines: Lines::default(),
+        }
+    }
+
+    /// A connection has a place. Until it has said who sends, it may be closed where another one needs its place.
+    pub(crate) fn begins(&self, place: &Place) {
+        if self.security.is_some() {
+            place.waits();
+        }
+    }
+
+    /// It is known who sends. Where several tenants do, connections of the one that has the most may go on being closed, if they are idle.
+    /// Else none is: a sender that asks for no acknowledgement would lose what it sends just then, to the gain of none but itself.
+    pub(crate) fn greeted(&self, place: &Place, tenant: Option<&Arc<str>>) -> Result<(), GivenUp> {
+        place.is_of(tenant);
+        place.stays()
+    }
+
+    /// Nothing is in hand on a connection of somebody known.
+    pub(crate) fn is_idle(&self, place: &Place, is_inside_message: bool) {
+        if self.is_shared && is_inside_message {
+            place.receives();
+        } else if self.is_shared {
+            place.waits();
         }
     }
 

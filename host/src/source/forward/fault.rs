@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::source::places::GIVEN_UP;
+
 /// What is wrong. The sender keeps what was not acknowledged, and sends it again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
@@ -73,7 +75,8 @@ pub(crate) enum Fault {
 }
 
 /// Every reason for which what was sent is not taken, or not taken at once.
-pub(crate) const REFUSALS: [&str; 16] = [
+pub(crate) const REFUSALS: [&str; 17] = [
+    GIVEN_UP,
     "tenant_journal",
     "tenant_ingest",
     "queue_full",

@@ -9,21 +9,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, UdpSocket, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixListener};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info};
 
 use super::connection;
 use super::door::Door;
 use super::fault::Fault;
-use crate::config::{ForwardConfig, TlsConfig};
+use crate::config::ForwardConfig;
 use crate::fair::Tenant;
 use crate::source::SourceError;
-use crate::source::places::Places;
-
-/// Connections that wait in the system's queue.
-const BACKLOG: u32 = 1024;
+use crate::source::places::{Place, Places};
+use crate::source::secured::{NotSecure, acceptor, listen, secured};
 
 /// Pause after a heartbeat could not be received.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -39,13 +38,12 @@ pub(super) struct Ears {
 impl Ears {
     /// Listens.
     pub(super) fn open(name: &Arc<str>, forward: &ForwardConfig) -> Result<Self, SourceError> {
-        let tls = forward.tls.as_ref().map(|tls| acceptor(name, tls)).transpose()?;
+        let tls = forward.tls.as_ref().map(|tls| acceptor(name, tls, None)).transpose()?;
         let mut ears = Self { tcp: None, tls, udp: None, unix: None };
         if let Some(address) = forward.listen {
-            let failed = |cause| SourceError::Listen { source_name: name.clone(), address, cause };
-            let listener = tcp(address).map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
+            let (listener, address) = listen(name, address)?;
             if forward.udp_heartbeat {
+                let failed = |cause| SourceError::Listen { source_name: name.clone(), address, cause };
                 ears.udp = Some(udp(address).map_err(failed)?);
             }
             info!(source = %name, tls = ears.tls.is_some(), "listening on {address}");
@@ -77,15 +75,15 @@ impl Ears {
                 drop(stream.set_nodelay(true));
                 let (door, tls) = (Arc::clone(&door), self.tls.clone());
                 tasks.spawn(tenant.paced(async move {
+                    door.begins(&place);
                     match tls {
-                        None => connection::serve(stream, &door, &peer).await,
+                        None => connection::serve(stream, &door, &place, &peer).await,
                         Some(tls) => {
-                            if let Some(stream) = secured(&tls, stream, &door, &peer).await {
-                                connection::serve(stream, &door, &peer).await;
+                            if let Some(stream) = shake_hands(&tls, stream, &door, &place, &peer).await {
+                                connection::serve(stream, &door, &place, &peer).await;
                             }
                         }
                     }
-                    drop(place);
                 }));
             }
         };
@@ -97,8 +95,8 @@ impl Ears {
             {
                 let door = Arc::clone(&door);
                 tasks.spawn(tenant.paced(async move {
-                    connection::serve(stream, &door, &peer).await;
-                    drop(place);
+                    door.begins(&place);
+                    connection::serve(stream, &door, &place, &peer).await;
                 }));
             }
         };
@@ -111,15 +109,6 @@ impl Ears {
         tasks.close();
         tasks.wait().await;
     }
-}
-
-/// With keep-alive: a sender whose machine is gone does not keep a place for ever. What is accepted has it from the listener (Linux, socket(7)).
-fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.set_keepalive(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }
 
 fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
@@ -144,30 +133,25 @@ async fn answer_heartbeats(socket: &UdpSocket) {
     }
 }
 
-fn acceptor(name: &Arc<str>, tls: &TlsConfig) -> Result<TlsAcceptor, SourceError> {
-    let loaded = crate::tls::server(&tls.cert_file, &tls.key_file, tls.client_ca_file.as_deref());
-    loaded.map(TlsAcceptor::from).map_err(|faults| {
-        let (key, why) = faults.into_iter().next().map_or(("cert_file", String::new()), |f| (f.file.key(), f.why));
-        SourceError::Tls { source_name: name.clone(), key, why: format!("the file {why}") }
-    })
-}
-
 /// The same connection by TLS, where the sender can have that.
-async fn secured(
+async fn shake_hands(
     tls: &TlsAcceptor,
-    stream: tokio::net::TcpStream,
+    stream: TcpStream,
     door: &Door,
+    place: &Place,
     peer: &str,
-) -> Option<tokio_rustls::server::TlsStream<tokio::net::TcpStream>> {
-    let shaking = tokio::time::timeout(door.handshake_timeout, tls.accept(stream));
-    let fault = match door.shutdown.run_until_cancelled(shaking).await? {
-        Ok(Ok(stream)) => return Some(stream),
-        Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
-            let hint = if e.to_string().contains("corrupt") { "; does the sender speak without TLS?" } else { "" };
-            Fault::Tls(format!("{e}{hint}"))
+) -> Option<TlsStream<TcpStream>> {
+    let patience = door.handshake_timeout;
+    let shaking = async {
+        tokio::select! {
+            shaken = secured(tls, stream, patience) => Some(shaken),
+            () = place.given_up() => None,
         }
-        Ok(Err(e)) => Fault::Tls(e.to_string()),
-        Err(_) => Fault::Slow { what: "the TLS handshake", patience: door.handshake_timeout },
+    };
+    let fault = match door.shutdown.run_until_cancelled(shaking).await?? {
+        Ok(stream) => return Some(stream),
+        Err(NotSecure::Failed(why)) => Fault::Tls(why),
+        Err(NotSecure::Slow(patience)) => Fault::Slow { what: "the TLS handshake", patience },
     };
     door.refused(peer, &fault);
     None

@@ -205,6 +205,24 @@ fn packed(bytes: &[u8], records: &Records, record: &mut Vec<u8>, events: &mut im
     Ok(())
 }
 
+/// Reads entries one after another, as PackedForward has them; here a map may stand for a record that has no time. A fault comes with where its
+/// entry begins.
+pub(crate) fn entries(bytes: &[u8], records: &Records, events: &mut impl Events) -> Result<(), (usize, Fault)> {
+    let (mut from, mut record) = (Reader::new(bytes), Vec::new());
+    while !from.is_empty() {
+        let begin = from.at();
+        let mut next = || {
+            if !matches!(from.peek()?, Head::Map(_)) {
+                return entry(&mut from, records, &mut record, events);
+            }
+            records.write(&mut from, None, &mut record)?;
+            events.event(None, &record)
+        };
+        next().map_err(|fault| (begin, fault))?;
+    }
+    Ok(())
+}
+
 /// "Entry": `[time, record]`, or `[[time, metadata], record]` since version 1.5.
 fn entry(
     from: &mut Reader<'_>,

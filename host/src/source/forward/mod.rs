@@ -28,7 +28,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::door::Door;
-pub(super) use self::fault::REFUSALS;
+pub(super) use self::fault::{Fault, REFUSALS};
+pub(super) use self::json::Records;
+pub(super) use self::message::{Events, entries};
 use super::places::Places;
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};

@@ -206,6 +206,11 @@ impl<'a> Reader<'a> {
         self.at >= self.bytes.len()
     }
 
+    /// The bytes before what is next.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

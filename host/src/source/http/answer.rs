@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::super::places::{GIVEN_UP, GivenUp};
 use super::records::BadRecord;
 use crate::intake::Refused;
 
@@ -29,12 +30,22 @@ pub(crate) enum Denied {
     /// A content type that is not known.
     #[error(
         "content type {0:?} is not known here; send application/json (an object or an array of objects), \
-             application/x-ndjson (an object a line) or text/plain (a text a line)"
+             application/x-ndjson (an object a line), application/msgpack or text/plain (a text a line)"
     )]
     ContentType(String),
     /// A content encoding that is not known.
-    #[error("content encoding {0:?} is not known here; send gzip, zstd, or none")]
+    #[error("content encoding {0:?} is not known here; send gzip, zstd, deflate, or none")]
     ContentEncoding(String),
+    /// A tag that is none.
+    #[error(
+        "the tag that the {from} says {what}; a tag has 1 to 255 bytes of UTF-8, none of them a blank or a control character"
+    )]
+    Tag {
+        /// `path`, or a header.
+        from: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// A body beyond the limit.
     #[error("the body{} is larger than {limit} bytes (max_body_size); send it in parts", if *.decompressed { ", decompressed," } else { "" })]
     TooLarge {
@@ -73,6 +84,9 @@ pub(crate) enum Denied {
     /// Too many bytes of requests in memory.
     #[error("too many requests are in hand; try again")]
     Busy,
+    /// Another connection has the place of this one.
+    #[error(transparent)]
+    GivenUp(#[from] GivenUp),
     /// The intake refuses.
     #[error("{0}; nothing of this request was taken, send it again")]
     Refused(Refused),
@@ -82,7 +96,9 @@ pub(crate) enum Denied {
 }
 
 /// Every reason for which a request is refused.
-pub(crate) const REFUSALS: [&str; 15] = [
+pub(crate) const REFUSALS: [&str; 17] = [
+    GIVEN_UP,
+    "tls",
     "tenant_journal",
     "tenant_ingest",
     "auth",
@@ -117,11 +133,13 @@ impl Denied {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Twice(_) | Self::Tag { .. } | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             // The sender's own doing: a load balancer is not to take the host for a sick one, and other senders' way from them.
             Self::Refused(Refused::AtLimit(_)) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Busy | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::GivenUp(_) | Self::Refused(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Fault(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -133,9 +151,10 @@ impl Denied {
             Self::Method => "method",
             Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
             Self::TooLarge { .. } | Self::NeverFits { .. } => "too_large",
-            Self::Twice(_) | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
+            Self::Twice(_) | Self::Tag { .. } | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
             Self::Slow(_) => "slow",
             Self::Busy => "busy",
+            Self::GivenUp(_) => GIVEN_UP,
             Self::Refused(refused) => refused.reason(),
             Self::Fault(_) => "fault",
         }
@@ -153,8 +172,10 @@ impl Denied {
             }
             Self::Method => Some((ALLOW, HeaderValue::from_static("POST"))),
             // RFC 9110, 15.5.16: this is how a server says that it was the encoding.
-            Self::ContentEncoding(_) => Some((ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, identity"))),
-            Self::Busy => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            Self::ContentEncoding(_) => {
+                Some((ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, deflate, identity")))
+            }
+            Self::Busy | Self::GivenUp(_) => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             Self::Refused(refused) => {
                 let after = refused.retry_after().unwrap_or(Duration::from_secs(5));
                 // Whole seconds, rounded up: never sooner than was said.
@@ -181,4 +202,16 @@ impl IntoResponse for Denied {
 /// All records of a request are durable.
 pub(crate) fn accepted(records: u32) -> Response {
     Json(json!({ "accepted": records })).into_response()
+}
+
+/// Whether requests are taken, for whoever asks before sending any: a load balancer, a sender's own check.
+pub(crate) fn health(refused: Option<Refused>) -> Response {
+    match refused {
+        None => Json(json!({ "status": "ok" })).into_response(),
+        Some(refused) => {
+            let mut response = Json(json!({ "status": refused.to_string() })).into_response();
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response
+        }
+    }
 }

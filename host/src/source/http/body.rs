@@ -31,6 +31,7 @@ impl Encoding {
                 ("identity" | "", _) => encoding,
                 ("gzip" | "x-gzip", Self::Identity) => Self::Compressed(Compression::Gzip),
                 ("zstd", Self::Identity) => Self::Compressed(Compression::Zstd),
+                ("deflate", Self::Identity) => Self::Compressed(Compression::Deflate),
                 _ => return Err(Denied::ContentEncoding(name)),
             };
         }

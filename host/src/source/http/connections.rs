@@ -1,7 +1,7 @@
 //! Connections: how many there may be, and how long one may keep its place without sending a request.
 //!
-//! Each connection is idle, inside a request's head, or inside a request; the first two have an end. What a request itself may take is
-//! the door's to say: a body that stands still is refused by [`super::body`].
+//! Each connection is idle, inside a request's head, or inside a request; the first two have an end, and sooner where others need the place.
+//! What a request itself may take is the door's to say: a body that stands still is refused by [`super::body`].
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,15 +11,19 @@ use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
 
-use super::super::places::Places;
+use super::super::places::{Place, Places};
+use super::super::secured::secured;
 use super::{Door, answer_to};
 use crate::fair::Tenant;
 
@@ -29,10 +33,20 @@ const LAST_HEADS: Duration = Duration::from_secs(1);
 /// How long a connection may wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
+    /// For TLS.
+    pub(super) handshake: Duration,
     /// For a whole head, from its first byte.
     pub(super) head: Duration,
     /// Without a request.
     pub(super) idle: Duration,
+}
+
+/// Where connections come from.
+pub(super) struct Ear {
+    pub(super) listener: TcpListener,
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) places: Places,
+    pub(super) limits: Limits,
 }
 
 /// What a connection is at.
@@ -47,36 +61,78 @@ enum Phase {
 }
 
 /// Takes connections until the source stops, then answers what is in hand.
-pub(super) async fn serve(listener: TcpListener, places: Places, door: Arc<Door>, limits: Limits) {
+pub(super) async fn serve(ear: Ear, door: Arc<Door>) {
     let (tasks, shutdown) = (TaskTracker::new(), door.shutdown.clone());
-    let tenant = Tenant::of(&door.name);
+    let (tenant, limits) = (Tenant::of(&door.name), ear.limits);
     let mut said = false;
-    while let Some((stream, _, place)) = shutdown.run_until_cancelled(places.next(&listener, &mut said)).await.flatten()
+    while let Some((stream, peer, place)) =
+        shutdown.run_until_cancelled(ear.places.next(&ear.listener, &mut said)).await.flatten()
     {
         // Answers are small and waited for.
         drop(stream.set_nodelay(true));
-        let door = Arc::clone(&door);
+        let (door, tls) = (Arc::clone(&door), ear.tls.clone());
         tasks.spawn(tenant.paced(async move {
-            connection(stream, door, limits).await;
-            drop(place);
+            let place = Arc::new(place);
+            place.waits();
+            match tls {
+                None => connection(stream, door, &place, limits).await,
+                Some(tls) => {
+                    if let Some(stream) = shake_hands(&tls, stream, &door, &place, &peer, limits.handshake).await {
+                        connection(stream, door, &place, limits).await;
+                    }
+                }
+            }
         }));
     }
-    drop(listener);
+    drop(ear);
     tasks.close();
     tasks.wait().await;
 }
 
-async fn connection(stream: TcpStream, door: Arc<Door>, limits: Limits) {
+async fn shake_hands(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    door: &Door,
+    place: &Place,
+    peer: &str,
+    patience: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    let shaking = async {
+        tokio::select! {
+            shaken = secured(tls, stream, patience) => Some(shaken),
+            () = place.given_up() => None,
+        }
+    };
+    match door.shutdown.run_until_cancelled(shaking).await?? {
+        Ok(stream) => Some(stream),
+        Err(why) => {
+            debug!(source = %door.name, peer, "a connection is closed: {why}");
+            door.sink.count_refused(&door.name, "tls");
+            None
+        }
+    }
+}
+
+async fn connection<S>(stream: S, door: Arc<Door>, place: &Arc<Place>, limits: Limits)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    if door.tokens.is_none() {
+        // Whoever is here may send.
+        place.is_of(None);
+    }
     let phase = Arc::new(watch::Sender::new(Phase::Idle(Instant::now())));
-    let begins = Arc::clone(&phase);
-    let io = TokioIo::new(InspectReader::new(stream, move |came: &[u8]| request_begins(&begins, came)));
+    let (begins, at) = (Arc::clone(&phase), Arc::clone(place));
+    let io = TokioIo::new(InspectReader::new(stream, move |came: &[u8]| request_begins(&begins, &at, came)));
     let (name, shutdown, seen) = (door.name.clone(), door.shutdown.clone(), phase.subscribe());
+    let at = Arc::clone(place);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (door, phase) = (Arc::clone(&door), Arc::clone(&phase));
+        let (door, phase, place) = (Arc::clone(&door), Arc::clone(&phase), Arc::clone(&at));
         async move {
             phase.send_replace(Phase::Request);
-            let response = answer_to(&door, request.map(Body::new)).await;
+            let response = answer_to(&door, &place, request.map(Body::new)).await;
             phase.send_replace(Phase::Idle(Instant::now()));
+            place.waits();
             Ok::<_, Infallible>(response)
         }
     });
@@ -97,6 +153,7 @@ async fn connection(stream: TcpStream, door: Arc<Door>, limits: Limits) {
                 debug!(source = %name, ?phase, "a connection is closed: it sent no request in time");
                 return;
             }
+            () = place.given_up() => return,
             () = shutdown.cancelled(), if !stopping => {
                 stopping = true;
                 connection.as_mut().graceful_shutdown();
@@ -134,15 +191,18 @@ async fn too_late(mut seen: watch::Receiver<Phase>, limits: Limits, shutdown: Ca
 }
 
 /// A request begins with the first bytes that come while none is there.
-fn request_begins(phase: &watch::Sender<Phase>, came: &[u8]) {
+fn request_begins(phase: &watch::Sender<Phase>, place: &Place, came: &[u8]) {
     if came.is_empty() {
         return;
     }
-    phase.send_if_modified(|phase| {
+    let begins = phase.send_if_modified(|phase| {
         let begins = matches!(phase, Phase::Idle(_));
         if begins {
             *phase = Phase::Head(Instant::now());
         }
         begins
     });
+    if begins {
+        place.receives();
+    }
 }

@@ -1,19 +1,22 @@
-//! Records by HTTP: `POST` to any path.
+//! Records by HTTP: `POST` to any path, with TLS or without.
 //!
 //! A request is all or nothing: its records are one chunk, `200` means that the chunk is on the disk, and after every other
 //! answer nothing of it is kept. Where the source has tokens, a request carries one of them, and its records are of the tenant that the
 //! token is for. `docs/sources.md` has the content types and answers.
+//!
+//! [`connections`] takes connections; [`tokens`] says whose a request is, [`tag`] which tag its records have; [`body`], [`json`] and [`records`] make a
+//! chunk of it; [`answer`] is what the sender is told.
 
 mod answer;
 mod body;
 mod connections;
 mod json;
 mod records;
+mod tag;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -24,17 +27,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 pub(super) use self::answer::REFUSALS;
-use self::answer::{Denied, accepted};
+use self::answer::{Denied, accepted, health};
 use self::body::Encoding;
-use self::connections::Limits;
+use self::connections::{Ear, Limits};
 pub(crate) use self::json::Scanner;
 use self::records::Format;
 use self::tokens::Tokens;
-use super::places::Places;
+use super::places::{Place, Places};
 use super::room::{Held, Room};
+use super::secured::{acceptor, listen};
 use super::sink::Sink;
 use super::{Running, SourceEnded, SourceError};
-use crate::config::{HttpSourceConfig, SourceConfig};
+use crate::config::{HttpSourceConfig, HttpTag, SourceConfig};
 use crate::fair;
 use crate::intake::Refused;
 use crate::record::{Chunk, now_ns};
@@ -56,26 +60,26 @@ pub(super) fn spawn(
     shutdown: CancellationToken,
 ) -> Result<Running, SourceError> {
     let name = source.name.clone();
-    let failed = |cause| SourceError::Listen { source_name: name.clone(), address: http.listen, cause };
-    let listener = TcpListener::bind(http.listen).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
+    let tls = http.tls.as_ref().map(|tls| acceptor(&name, tls, Some(b"http/1.1"))).transpose()?;
+    let (listener, address) = listen(&name, http.listen)?;
     let limit = http.max_body_bytes.min(LARGEST);
-    let limits = Limits { head: http.header_timeout, idle: http.idle_timeout };
+    let limits = Limits { handshake: http.handshake_timeout, head: http.header_timeout, idle: http.idle_timeout };
     let places = Places::new(name.clone(), Arc::clone(&sink), http.max_connections);
     let door = Arc::new(Door {
         name: name.clone(),
         tag: source.tag.clone(),
+        tag_from: http.tag.clone(),
+        health_path: http.health_path.clone(),
         limit,
         room: Room::new(limit * LARGEST_AT_ONCE),
         tokens: Tokens::new(&name, &http.tokens, &sink),
         sink,
         shutdown,
     });
-    info!(source = %name, "listening on {address}");
+    info!(source = %name, tls = tls.is_some(), "listening on {address}");
+    let ear = Ear { listener, tls, places, limits };
     let mut running = Running::new(name, async move {
-        connections::serve(listener, places, door, limits).await;
+        connections::serve(ear, door).await;
         SourceEnded::Stopped
     });
     running.address = Some(address);
@@ -85,6 +89,8 @@ pub(super) fn spawn(
 struct Door {
     name: Arc<str>,
     tag: Arc<str>,
+    tag_from: HttpTag,
+    health_path: Option<String>,
     limit: u64,
     room: Room,
     tokens: Option<Tokens>,
@@ -92,12 +98,19 @@ struct Door {
     shutdown: CancellationToken,
 }
 
-async fn answer_to(door: &Door, request: Request<Body>) -> Response {
-    match door.take(request).await {
+async fn answer_to(door: &Door, place: &Place, request: Request<Body>) -> Response {
+    let is_look = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_look && door.health_path.as_deref() == Some(request.uri().path()) {
+        return health(if door.shutdown.is_cancelled() { Some(Refused::Stopping) } else { door.sink.refuses() });
+    }
+    match door.take(place, request).await {
         Ok(records) => accepted(records),
         Err(denied) => {
             debug!(source = %door.name, "a request was not taken: {denied}");
-            door.sink.count_refused(&door.name, denied.reason());
+            // The other way round it was counted where it was decided.
+            if !matches!(denied, Denied::GivenUp(_)) {
+                door.sink.count_refused(&door.name, denied.reason());
+            }
             if let Denied::Record(_) = denied {
                 door.sink.count_discarded(&door.name, "invalid", 1);
             }
@@ -108,16 +121,21 @@ async fn answer_to(door: &Door, request: Request<Body>) -> Response {
 
 impl Door {
     /// Takes a request's records; how many they were.
-    async fn take(&self, request: Request<Body>) -> Result<u32, Denied> {
+    async fn take(&self, place: &Place, request: Request<Body>) -> Result<u32, Denied> {
         let (head, body) = request.into_parts();
         // Before anything else: whoever may not send learns nothing of what would be taken.
         let sink = match &self.tokens {
             None => Arc::clone(&self.sink),
-            Some(tokens) => tokens.sink_for(&head.headers).await?,
+            Some(tokens) => {
+                let sender = tokens.sender(&head.headers).await?;
+                place.is_of(sender.tenant.as_ref());
+                sender.sink
+            }
         };
         if head.method != Method::POST {
             return Err(Denied::Method);
         }
+        let tag = tag::tag(&self.tag_from, &self.tag, &head)?;
         let format = format(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
         if self.shutdown.is_cancelled() {
@@ -126,7 +144,8 @@ impl Door {
         let mut held = self.room.hold();
         let bytes = body::read(body, &head.headers, self.limit, &mut held).await?;
         // Held until the chunk is durable: it is in memory as long.
-        let (chunk, _held) = self.chunk(format, encoding, bytes, held).await?;
+        place.stays()?;
+        let (chunk, _held) = self.chunk(tag, format, encoding, bytes, held).await?;
         let Some(chunk) = chunk else { return Ok(0) };
         let records = chunk.meta().records;
         let durable = sink.try_enqueue(chunk)?;
@@ -136,12 +155,13 @@ impl Door {
 
     async fn chunk(
         &self,
+        tag: Arc<str>,
         format: Format,
         encoding: Encoding,
         bytes: Vec<u8>,
         mut held: Held,
     ) -> Result<(Option<Chunk>, Held), Denied> {
-        let (tag, limit, on_the_spot) = (self.tag.clone(), self.limit, bytes.len() <= READ_ON_THE_SPOT);
+        let (limit, on_the_spot) = (self.limit, bytes.len() <= READ_ON_THE_SPOT);
         let read = move || {
             let bytes = body::decompress(encoding, bytes, limit, &mut held)?;
             Ok((records::read(format, &tag, now_ns(), &bytes)?, held))
@@ -172,6 +192,7 @@ fn format(headers: &HeaderMap) -> Result<Format, Denied> {
         | "application/jsonlines"
         | "application/json-lines"
         | "application/x-jsonl" => Ok(Format::JsonLines),
+        "application/msgpack" | "application/x-msgpack" | "application/vnd.msgpack" => Ok(Format::MessagePack),
         "text/plain" | "" => Ok(Format::Text),
         _ => Err(Denied::ContentType(kind)),
     }

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use super::super::forward::{self, Events};
 use super::json::{Fault, Scanner, compact, has_line_breaks};
 use crate::record::{BodyKind, Chunk, ChunkBuilder};
 
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// One object, or an array of objects.
+    /// Objects, or arrays of objects, one after another.
     Json,
     /// An object a line.
     JsonLines,
     /// A text a line.
     Text,
+    /// Entries of the forward protocol one after another: `[time, record]`, or a record alone.
+    MessagePack,
 }
 
 /// Why a body is not what it says.
@@ -30,9 +33,11 @@ pub(crate) struct BadRecord {
 
 /// Reads a body. Gives no chunk where it has no records.
 pub(crate) fn read(format: Format, tag: &Arc<str>, time_ns: i64, body: &[u8]) -> Result<Option<Chunk>, BadRecord> {
-    let mut records = Records { chunk: builder(format, tag), time_ns, spare: Vec::new() };
+    let mut records =
+        Records { chunk: builder(format, tag), time_ns, spare: Vec::new(), most_bytes: most_json(body.len()) };
     match format {
         Format::Text => records.text(body),
+        Format::MessagePack => records.message_pack(body)?,
         Format::Json | Format::JsonLines => {
             let json = match simdutf8::compat::from_utf8(body) {
                 Ok(_) if format == Format::Json => records.json(body),
@@ -64,9 +69,43 @@ struct Records {
     chunk: ChunkBuilder,
     time_ns: i64,
     spare: Vec<u8>,
+    /// Of records that are made JSON here.
+    most_bytes: usize,
+}
+
+/// JSON is a little larger than MessagePack, and much larger only where it is made to be. Small bodies may.
+fn most_json(body: usize) -> usize {
+    body.saturating_mul(4).max(1 << 20)
+}
+
+impl Events for Records {
+    fn event(&mut self, time_ns: Option<i64>, record: &[u8]) -> Result<(), forward::Fault> {
+        let bytes = usize::try_from(self.chunk.body_bytes()).unwrap_or(usize::MAX).saturating_add(record.len());
+        if bytes <= self.most_bytes && self.chunk.push(time_ns.unwrap_or(self.time_ns), record) {
+            return Ok(());
+        }
+        Err(forward::Fault::TooLargeAsJson(self.most_bytes))
+    }
+    fn passed_over(&mut self) {}
 }
 
 impl Records {
+    fn message_pack(&mut self, body: &[u8]) -> Result<(), BadRecord> {
+        let records = forward::Records::new(Some("metadata"), self.most_bytes);
+        forward::entries(body, &records, self).map_err(|(begin, fault)| {
+            let number = self.chunk.len().saturating_add(1);
+            let bad = |at, what| BadRecord { number, at, what };
+            match fault {
+                forward::Fault::Malformed { at, what } => bad(at, what),
+                forward::Fault::TooDeep => bad(begin, "it is nested more than 128 deep"),
+                _ => bad(
+                    begin,
+                    "the records before and with this one are, as JSON, more than four times as large as the body",
+                ),
+            }
+        })
+    }
+
     fn text(&mut self, body: &[u8]) {
         let whole = self.chunk.push_lines(self.time_ns, body);
         if let Some(last) = body.get(whole..).filter(|last| !last.is_empty()) {
@@ -94,20 +133,18 @@ impl Records {
 
     fn json(&mut self, body: &[u8]) -> Result<(), BadRecord> {
         let mut scanner = Scanner::new(body);
-        match scanner.peek() {
-            None => {
-                let what = "the body is empty; an object or an array of objects should be there";
-                return Err(BadRecord { number: 1, at: scanner.at(), what });
-            }
-            Some(b'[') => self.array(&mut scanner)?,
-            Some(_) => {
+        if scanner.peek().is_none() {
+            let what = "the body is empty; an object or an array of objects should be there";
+            return Err(BadRecord { number: 1, at: scanner.at(), what });
+        }
+        // One after another, with nothing but white space between: that is how Fluent Bit's `json_stream` and, in older versions, `json_lines` are.
+        while let Some(next) = scanner.peek() {
+            if next == b'[' {
+                self.array(&mut scanner)?;
+            } else {
                 let object = scanner.object().map_err(|fault| self.bad(0, &fault))?;
                 self.push(object);
             }
-        }
-        if scanner.peek().is_some() {
-            let what = "nothing may follow here; several objects are an array, or lines of application/x-ndjson";
-            return Err(self.bad(0, &Fault { at: scanner.at(), what }));
         }
         Ok(())
     }
@@ -174,6 +211,13 @@ mod tests {
         assert_eq!(bodies(Format::Json, b"{\n  \"a\": [1,\n 2]\n}").unwrap(), ["{\"a\":[1,2]}"]);
     }
 
+    /// Fluent Bit's `json_stream`, and the `json_lines` of older ones, come as application/json.
+    #[test]
+    fn objects_and_arrays_one_after_another_are_json_too() {
+        assert_eq!(bodies(Format::Json, b"{\"a\":1}{\"b\":2}\n{}\n").unwrap(), ["{\"a\":1}", "{\"b\":2}", "{}"]);
+        assert_eq!(bodies(Format::Json, b"[{\"a\":1}] [] {\"b\":2}").unwrap(), ["{\"a\":1}", "{\"b\":2}"]);
+    }
+
     #[test]
     fn an_object_a_line_is_json_lines_and_blank_lines_are_none() {
         let body = b"{\"a\":1}\r\n\n  \n {\"b\" : 2} \n{\"c\":3}";
@@ -193,7 +237,8 @@ mod tests {
         assert_eq!(bad(Format::Json, b"[{},{\"a\":x}]"), (2, 9));
         assert_eq!(bad(Format::Json, b"[{},[]]"), (2, 4));
         assert_eq!(bad(Format::Json, b"[{},]"), (2, 4));
-        assert_eq!(bad(Format::Json, b"{}{}"), (2, 2));
+        assert_eq!(bad(Format::Json, b"{}{}]"), (3, 4));
+        assert_eq!(bad(Format::Json, b"{},{}"), (2, 2));
         assert_eq!(bad(Format::Json, b"[{}"), (2, 3));
         assert_eq!(bad(Format::JsonLines, b"{}\n{\"a\":\n1}\n"), (2, 8));
         assert_eq!(bad(Format::JsonLines, b"{}\n{} {}\n"), (2, 6));

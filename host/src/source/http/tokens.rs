@@ -45,6 +45,14 @@ struct Token {
     sink: Arc<dyn Sink>,
 }
 
+/// Whose token a request carries.
+pub(crate) struct Sender {
+    /// None: the source's, or that of the tenant which claims their tag.
+    pub(crate) tenant: Option<Arc<str>>,
+    /// Where its records go.
+    pub(crate) sink: Arc<dyn Sink>,
+}
+
 fn hash(token: &[u8]) -> Hash {
     Sha256::digest(token).into()
 }
@@ -71,32 +79,32 @@ impl Tokens {
         (!this.all.is_empty()).then_some(this)
     }
 
-    /// Where the records of a request go.
+    /// Who sends a request.
     ///
     /// # Errors
     /// Where it has no token, or none that is known.
-    pub(crate) async fn sink_for(&self, headers: &HeaderMap) -> Result<Arc<dyn Sink>, Denied> {
+    pub(crate) async fn sender(&self, headers: &HeaderMap) -> Result<Sender, Denied> {
         let Some(sent) = bearer(headers) else { return Err(Denied::Unauthorized { sent: false }) };
         let sent = hash(sent);
         self.look(GOOD_FOR).await;
-        if let Some(sink) = self.find(&sent) {
-            return Ok(sink);
+        if let Some(sender) = self.find(&sent) {
+            return Ok(sender);
         }
         // It may be a new one.
         if self.look(PAUSE).await
-            && let Some(sink) = self.find(&sent)
+            && let Some(sender) = self.find(&sent)
         {
-            return Ok(sink);
+            return Ok(sender);
         }
         Err(Denied::Unauthorized { sent: true })
     }
 
-    fn find(&self, sent: &Hash) -> Option<Arc<dyn Sink>> {
+    fn find(&self, sent: &Hash) -> Option<Sender> {
         let mut found = None;
         let mut whose = vec![];
         for token in self.all.iter() {
             if lock(&token.hash).is_some_and(|known| same(&known, sent)) {
-                found = Some(Arc::clone(&token.sink));
+                found = Some(Sender { tenant: token.tenant.clone(), sink: Arc::clone(&token.sink) });
                 whose.push(&token.tenant);
             }
         }

@@ -221,6 +221,9 @@ impl Sink for Parsing {
         }))
     }
 
+    fn refuses(&self) -> Option<Refused> {
+        self.sink.refuses()
+    }
     fn positions(&self, source: &str) -> Vec<Position> {
         self.sink.positions(source)
     }

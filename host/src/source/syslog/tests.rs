@@ -1,21 +1,19 @@
 //! Messages over real sockets.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket, UnixDatagram};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{SourceConfig, SourceKind, SyslogConfig, TlsConfig};
+use crate::config::{SourceConfig, SourceKind, SyslogConfig};
 use crate::intake::Refused;
 use crate::record::BodyKind;
 use crate::source::testing::{FakeSink, eventually};
+use crate::source::testing_tls::{tls_connect, tls_files};
 use crate::source::{Running, SourceEnded, spawn_into};
 
 struct Server {
@@ -154,22 +152,11 @@ async fn each_datagram_is_a_message() {
 /// RFC 5425, 4.3: octet counting by TLS.
 #[tokio::test]
 async fn messages_come_by_tls() {
-    let tls = |name: &str| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/tls").join(name);
     let server = Server::start(|syslog| {
         syslog.tcp = Some(any_port());
-        let files = TlsConfig { cert_file: tls("server.pem"), key_file: tls("server.key.pem"), client_ca_file: None };
-        syslog.tls = Some(files);
+        syslog.tls = Some(tls_files(false));
     });
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(tls("ca.pem")).unwrap()).unwrap();
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let stream = TcpStream::connect(server.address()).await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut client = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let mut client = tls_connect(server.address(), None, &[]).await.unwrap();
     client.write_all(b"7 <13>one8 <13>a\nb!").await.unwrap();
     client.flush().await.unwrap();
     server.has(2).await;

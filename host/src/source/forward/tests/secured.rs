@@ -1,22 +1,16 @@
 //! Authentication and TLS over real connections.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::handshake::{accepting_pong, denying_pong, parse_helo, ping};
 use super::pack::*;
 use super::support::{Client, Server, security};
-use crate::config::TlsConfig;
 use crate::source::testing::eventually;
+use crate::source::testing_tls::{tls_connect, tls_files};
 
 #[tokio::test]
 async fn events_are_taken_after_a_handshake_and_not_before() {
@@ -81,40 +75,16 @@ async fn a_handshake_has_an_end_in_time_and_in_bytes() {
     server.stop().await;
 }
 
-fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/tls").join(name)
-}
-
 fn tls_server(client_authority: bool) -> Server {
     Server::start_with(|forward| {
         forward.handshake_timeout = Duration::from_secs(30);
-        forward.tls = Some(TlsConfig {
-            cert_file: file("server.pem"),
-            key_file: file("server.key.pem"),
-            client_ca_file: client_authority.then(|| file("ca.pem")),
-        });
+        forward.tls = Some(tls_files(client_authority));
     })
 }
 
 /// With the certificate of this name, or none.
 async fn tls_client(server: &Server, certificate: Option<&str>) -> std::io::Result<Client<TlsStream<TcpStream>>> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(file("ca.pem")).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots);
-    let config = match certificate {
-        None => config.with_no_client_auth(),
-        Some(name) => {
-            let chain = vec![CertificateDer::from_pem_file(file(&format!("{name}.pem"))).unwrap()];
-            let key = PrivateKeyDer::from_pem_file(file(&format!("{name}.key.pem"))).unwrap();
-            config.with_client_auth_cert(chain, key).unwrap()
-        }
-    };
-    let stream = TcpStream::connect(server.address()).await?;
-    let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.map(Client)
+    tls_connect(server.address(), certificate, &[]).await.map(Client)
 }
 
 #[tokio::test]
@@ -154,5 +124,61 @@ async fn with_an_authority_of_clients_only_its_clients_are_heard() {
         eventually("it is counted", || (server.sink.refused() == [("tls", refused)].into()).then_some(())).await;
     }
     assert_eq!(server.sink.lines().len(), 1);
+    server.stop().await;
+}
+
+/// Alice's and Bob's tenants share the source.
+fn shared(max_connections: usize) -> Server {
+    Server::start_with(|forward| {
+        let mut security = security(&[("alice", "pw"), ("bob", "pw")]);
+        security.users[0].tenant = Some("acme".into());
+        security.users[1].tenant = Some("globex".into());
+        (forward.security, forward.max_connections) = (Some(security), max_connections);
+    })
+}
+
+async fn greeted(server: &Server, user: &str) -> Client<TcpStream> {
+    let mut client = server.connect().await;
+    let helo = client.next().await;
+    client.send(&ping(&helo, "geheim", user, "pw")).await;
+    client.hears(&accepting_pong(&helo, "geheim")).await;
+    client
+}
+
+#[tokio::test]
+async fn idle_connections_of_nobody_known_or_of_one_tenant_keep_no_other_out() {
+    let server = shared(8);
+    let mut regular = greeted(&server, "alice").await;
+    let mut silent = Vec::new();
+    for n in 0..60 {
+        silent.push(if n % 2 == 0 { server.connect().await } else { greeted(&server, "bob").await });
+    }
+    let mut late = greeted(&server, "alice").await;
+    late.send(&asked("t", "late", "c")).await;
+    late.hears(&ack("c")).await;
+    // It has less than its share, and so its place.
+    regular.send(&asked("t", "regular", "d")).await;
+    regular.hears(&ack("d")).await;
+    assert_eq!(server.sink.lines().len(), 2);
+    assert!(server.sink.refused()["max_connections"] >= 50, "{:?}", server.sink.refused());
+    drop(silent);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_an_acknowledgement_keeps_its_place() {
+    let server = shared(2);
+    server.sink.allow(0);
+    let mut one = greeted(&server, "bob").await;
+    one.send(&asked("t", "one", "c")).await;
+    eventually("it is under way", || (server.sink.handed_in() == 1).then_some(())).await;
+    let idle = greeted(&server, "bob").await;
+    let mut late = greeted(&server, "alice").await;
+    server.sink.allow(2);
+    one.hears(&ack("c")).await;
+    late.send(&asked("t", "two", "d")).await;
+    late.hears(&ack("d")).await;
+    assert_eq!(server.sink.refused(), [("max_connections", 1)].into());
+    drop(idle);
     server.stop().await;
 }

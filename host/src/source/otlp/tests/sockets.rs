@@ -1,8 +1,6 @@
 //! Both protocols over real sockets, with clients that nobody here wrote: tonic's for gRPC, reqwest for HTTP.
 
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
@@ -16,9 +14,9 @@ use tonic::transport::Channel;
 
 use super::super::status::{RETRY_INFO, RetryInfo, Status};
 use super::support::*;
-use crate::config::TlsConfig;
 use crate::intake::Refused;
 use crate::source::testing::eventually;
+use crate::source::testing_tls::{tls_client, tls_files};
 
 const PROTOBUF: &str = "application/x-protobuf";
 
@@ -266,42 +264,17 @@ async fn a_connection_that_does_not_begin_is_closed() {
     server.stop().await;
 }
 
-fn tls(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/tls").join(name)
-}
-
 fn secure_client(certificate: Option<&str>) -> reqwest::Client {
     secure_builder(certificate, &[]).build().unwrap()
 }
 
-fn secure_builder(certificate: Option<&str>, protocols: &[&[u8]]) -> reqwest::ClientBuilder {
-    use rustls::pki_types::pem::PemObject as _;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(tls("ca.pem")).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_root_certificates(roots);
-    let mut config = match certificate {
-        None => config.with_no_client_auth(),
-        Some(name) => {
-            let chain = vec![CertificateDer::from_pem_file(tls(&format!("{name}.pem"))).unwrap()];
-            let key = PrivateKeyDer::from_pem_file(tls(&format!("{name}.key.pem"))).unwrap();
-            config.with_client_auth_cert(chain, key).unwrap()
-        }
-    };
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    reqwest::Client::builder().no_proxy().tls_backend_preconfigured(config)
+fn secure_builder(certificate: Option<&str>, protocols: &[&str]) -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls_client(certificate, protocols))
 }
 
 #[tokio::test]
 async fn both_are_secure_by_tls_and_may_ask_for_certificates() {
-    let files = TlsConfig {
-        cert_file: tls("server.pem"),
-        key_file: tls("server.key.pem"),
-        client_ca_file: Some(tls("ca.pem")),
-    };
+    let files = tls_files(true);
     let server = Server::http(|otlp| otlp.tls = Some(files.clone()));
     let url = format!("https://localhost:{}/v1/logs", server.address().port());
     let body = request(vec![record("s")]).encode_to_vec();
@@ -318,7 +291,7 @@ async fn both_are_secure_by_tls_and_may_ask_for_certificates() {
         server.address().port()
     );
     let framed = [&[0][..], &(body.len() as u32).to_be_bytes(), &body].concat();
-    let answer = secure_builder(Some("client"), &[b"h2"]).http2_prior_knowledge().build().unwrap();
+    let answer = secure_builder(Some("client"), &["h2"]).http2_prior_knowledge().build().unwrap();
     let answer = answer.post(&url).header("content-type", "application/grpc").body(framed);
     let answer = answer.send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.version()), (200, reqwest::Version::HTTP_2));

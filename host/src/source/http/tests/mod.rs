@@ -1,11 +1,16 @@
 //! Requests over real sockets.
 
+mod places;
+mod secured;
+mod senders;
+mod tokens;
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -24,19 +29,14 @@ struct Server {
 
 const LONG: Duration = Duration::from_secs(3600);
 
+/// On a port of its own, with no end in time that a test does not ask for.
 fn http(listen: SocketAddr, max_body_bytes: u64) -> HttpSourceConfig {
-    HttpSourceConfig {
-        listen,
-        max_body_bytes,
-        header_timeout: LONG,
-        idle_timeout: LONG,
-        max_connections: 1024,
-        tokens: vec![],
-    }
+    HttpSourceConfig { max_body_bytes, header_timeout: LONG, idle_timeout: LONG, ..HttpSourceConfig::of(listen) }
 }
 
 fn config(http: HttpSourceConfig) -> SourceConfig {
-    SourceConfig { name: "web".into(), tenant: None, parse: None, tag: "web.tag".into(), kind: SourceKind::Http(http) }
+    let kind = SourceKind::Http(Box::new(http));
+    SourceConfig { name: "web".into(), tenant: None, parse: None, tag: "web.tag".into(), kind }
 }
 
 impl Server {
@@ -65,7 +65,7 @@ impl Server {
     }
 }
 
-struct Client(TcpStream);
+struct Client<S = TcpStream>(S);
 
 #[derive(Debug)]
 struct Answer {
@@ -91,9 +91,15 @@ impl Client {
     async fn connect(address: SocketAddr) -> Self {
         Self(TcpStream::connect(address).await.unwrap())
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     async fn request(&mut self, method: &str, headers: &[&str], body: &[u8]) -> Answer {
-        let mut request = format!("{method} /any/path?x=1 HTTP/1.1\r\nHost: wharf\r\n");
+        self.request_at("/any/path?x=1", method, headers, body).await
+    }
+
+    async fn request_at(&mut self, path: &str, method: &str, headers: &[&str], body: &[u8]) -> Answer {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: wharf\r\n");
         for header in headers {
             request += &format!("{header}\r\n");
         }
@@ -208,7 +214,7 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
         (vec![JSON], b"[{},7]".to_vec(), 400, "record 2, byte 4"),
         (vec![JSON], vec![], 400, "the body is empty"),
         (vec![TEXT, "Content-Encoding: gzip"], b"no gzip".to_vec(), 400, "not gzip"),
-        (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send gzip, zstd, or none"),
+        (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send gzip, zstd, deflate, or none"),
         (vec![JSON, NDJSON], b"{}".to_vec(), 400, "more than one Content-Type header"),
         (vec!["Content-Type: application/x-www-form-urlencoded"], b"a=b".to_vec(), 415, "application/x-ndjson"),
         (vec![TEXT], big.clone().into_bytes(), 413, "larger than 1048576 bytes"),
@@ -228,12 +234,15 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
 #[tokio::test]
 async fn other_methods_are_told_which_one_is_taken() {
     let server = Server::start();
-    for method in ["GET", "PUT", "DELETE"] {
-        let answer = Client::connect(server.address).await.request(method, &[], b"").await;
+    // The last is how a browser asks for a page of another site (CORS): it hears of nothing that it might do.
+    for method in ["GET", "PUT", "DELETE", "OPTIONS"] {
+        let headers = ["Origin: https://example.com", "Access-Control-Request-Method: POST"];
+        let answer = Client::connect(server.address).await.request(method, &headers, b"").await;
         assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+        assert!(!answer.head.to_ascii_lowercase().contains("access-control"), "{answer:?}");
     }
     let answer = server.post(&[TEXT, "Content-Encoding: br"], "x").await;
-    assert_eq!(answer.header("accept-encoding"), Some("gzip, zstd, identity"));
+    assert_eq!(answer.header("accept-encoding"), Some("gzip, zstd, deflate, identity"));
     server.stop().await;
 }
 
@@ -370,21 +379,6 @@ async fn the_time_outs_do_not_count_while_a_request_waits_for_the_disk() {
 }
 
 #[tokio::test]
-async fn connections_past_the_limit_wait_until_one_ends() {
-    let server = Server::start_with(|http| http.max_connections = 1);
-    let mut first = Client::connect(server.address).await;
-    assert_eq!(first.request("POST", &[TEXT], b"one").await.status, 200);
-    let mut second = Client::connect(server.address).await;
-    second.0.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nthree").await.unwrap();
-    assert_eq!(first.request("POST", &[TEXT], b"two").await.status, 200);
-    assert!(second.0.try_read(&mut [0; 1]).is_err(), "answered past the limit");
-    drop(first);
-    assert_eq!(second.answer().await.status, 200);
-    assert_eq!(server.sink.lines(), ["one", "two", "three"]);
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn a_stop_waits_neither_for_idle_connections_nor_for_half_a_head() {
     let server = Server::start();
     let mut idle = Client::connect(server.address).await;
@@ -404,126 +398,4 @@ async fn an_address_in_use_is_an_error_at_the_start() {
     assert!(matches!(&error, SourceError::Listen { .. }));
     assert!(error.to_string().contains(&format!("listening on {} failed", server.address)), "{error}");
     server.stop().await;
-}
-
-/// Tokens, and whose the records are that come with them.
-mod tokens {
-    use super::*;
-    use crate::config::{HttpToken, Secret, SecretSource};
-
-    const ACME: &str = "acme-token-0123456789";
-    const OWN: &str = "own-token-0123456789";
-
-    fn given(token: &str, tenant: Option<&str>) -> HttpToken {
-        HttpToken { token: SecretSource::Given(Secret::new(token)), tenant: tenant.map(Arc::from) }
-    }
-
-    fn server(tokens: Vec<HttpToken>) -> Server {
-        Server::start_with(|http| http.tokens = tokens)
-    }
-
-    fn with(token: &str) -> String {
-        format!("Authorization: Bearer {token}")
-    }
-
-    #[tokio::test]
-    async fn records_are_those_of_the_tenant_whose_token_a_request_carries() {
-        let server = server(vec![given(ACME, Some("acme")), given(OWN, None)]);
-        assert_eq!(server.post(&[&with(ACME)], "a").await.status, 200);
-        assert_eq!(server.post(&[&with(OWN)], "b").await.status, 200);
-        // RFC 9110, 11.1: the scheme's name is the same in any case.
-        assert_eq!(server.post(&[&format!("authorization: BEARER  {ACME}")], "c").await.status, 200);
-        let line = |tenant: Option<&str>, text: &str| (tenant.map(str::to_owned), vec![text.to_owned()]);
-        assert_eq!(server.sink.by_tenant(), [line(Some("acme"), "a"), line(None, "b"), line(Some("acme"), "c")]);
-        server.stop().await;
-    }
-
-    #[tokio::test]
-    async fn a_token_that_two_tenants_have_in_their_files_is_nobodys() {
-        let dir = tempfile::tempdir().unwrap();
-        let of_file = |name: &str, tenant: &str| {
-            std::fs::write(dir.path().join(name), "the-same-long-token-of-both\n").unwrap();
-            HttpToken { token: SecretSource::File(dir.path().join(name)), tenant: Some(tenant.into()) }
-        };
-        let server = server(vec![of_file("a", "acme"), of_file("b", "globex"), of_file("c", "acme")]);
-        assert_eq!(server.post(&[&with("the-same-long-token-of-both")], "x").await.status, 401);
-        assert!(server.sink.chunks().is_empty());
-        // One that a tenant has twice is that tenant's.
-        std::fs::write(dir.path().join("b"), "another-long-token-of-globex\n").unwrap();
-        let server = self::server(vec![of_file("a", "acme"), of_file("c", "acme")]);
-        assert_eq!(server.post(&[&with("the-same-long-token-of-both")], "x").await.status, 200);
-    }
-
-    /// RFC 6750, section 3 and 3.1: a request without a token is told the scheme alone, one with a wrong token `invalid_token`.
-    #[tokio::test]
-    async fn a_request_without_a_known_token_is_refused_and_told_how_to_send_one() {
-        let server = server(vec![given(ACME, Some("acme"))]);
-        let others = [format!("{ACME}x"), ACME[..ACME.len() - 1].to_owned(), ACME.to_uppercase()].map(|it| with(&it));
-        let (needed, invalid) = ("Bearer realm=\"wharf\"", "Bearer realm=\"wharf\", error=\"invalid_token\"");
-        let both = [with(ACME), with(OWN)];
-        for (headers, challenge) in [
-            (vec![], needed),
-            (vec!["Authorization: Basic YWNtZTphY21l"], needed),
-            (vec!["Authorization: Bearer "], needed),
-            (vec!["Authorization: Bearer"], needed),
-            // Which one counts is for nobody to guess.
-            (both.iter().map(String::as_str).collect(), needed),
-            (vec![&others[0]], invalid),
-            (vec![&others[1]], invalid),
-            (vec![&others[2]], invalid),
-        ] {
-            let answer = server.post(&headers, "x").await;
-            assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(challenge)), "{headers:?}");
-            assert!(!answer.error().contains(ACME));
-        }
-        // Nor does it learn what would be taken.
-        let answer = Client::connect(server.address).await.request("GET", &[], b"").await;
-        assert_eq!(answer.status, 401);
-        assert_eq!(server.sink.refused()["auth"], 9);
-        assert!(server.sink.chunks().is_empty());
-        server.stop().await;
-    }
-
-    #[tokio::test]
-    async fn a_token_that_is_replaced_in_its_file_is_known_soon() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
-        let token = HttpToken { token: SecretSource::File(file.clone()), tenant: Some("acme".into()) };
-        // A file that is not there yet keeps nobody from starting.
-        let server = server(vec![token, given(OWN, None)]);
-        assert_eq!(server.post(&[&with("first-0123456789abc")], "x").await.status, 401);
-        for token in ["first-0123456789abc", "second-0123456789ab"] {
-            std::fs::write(&file, format!("{token}\n")).unwrap();
-            let deadline = std::time::Instant::now() + Duration::from_secs(30);
-            while server.post(&[&with(token)], token).await.status != 200 {
-                assert!(std::time::Instant::now() < deadline, "{token} is never known");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        }
-        assert_eq!(server.post(&[&with("first-0123456789abc")], "x").await.status, 401);
-        assert_eq!(server.post(&[&with(OWN)], "x").await.status, 200);
-        server.stop().await;
-    }
-
-    #[tokio::test]
-    async fn a_tenant_at_its_limit_is_told_so_and_when_to_come_again() {
-        let server = server(vec![given(ACME, Some("acme"))]);
-        let at = crate::intake::AtLimit {
-            tenant: "acme".into(),
-            limit: crate::intake::Limit::IngestBytes,
-            most: 1_000_000,
-            current: 900_000,
-            requested: 200_000,
-            retry_after: Duration::from_millis(1_100),
-        };
-        server.sink.refuse_next(Refused::AtLimit(Box::new(at)));
-        let answer = server.post(&[&with(ACME)], "x").await;
-        assert_eq!((answer.status, answer.header("retry-after")), (429, Some("2")));
-        let said = "tenant acme is at its limit: limits.ingest.bytes allows 1 MB at once, 900 KB of it are used, and 200 KB more were to come; \
-                    nothing of this request was taken, send it again";
-        assert_eq!(answer.error(), said);
-        assert_eq!(server.sink.refused()["tenant_ingest"], 1);
-        assert_eq!(server.post(&[&with(ACME)], "x").await.status, 200);
-        server.stop().await;
-    }
 }
