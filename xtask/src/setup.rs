@@ -24,21 +24,23 @@ pub fn for_testing() -> anyhow::Result<()> {
         Err(error) if !in_ci() => println!("  {}: {error:#}", show::bad("not installed")),
         Err(error) => return Err(error.context("installing the tests' tools")),
     }
-    docker_registry()
+    system_package("docker-registry", "a registry for components that is not ours")?;
+    system_package("zstd", "a compressor that is not ours")
 }
 
-/// A registry that is not ours. Only who is root on a machine of Debian's kind can have it installed; the others' tests say that they did not run.
-fn docker_registry() -> anyhow::Result<()> {
-    if std::process::Command::new("docker-registry").arg("--version").output().is_ok() {
+/// A program out of the system's package of its name. Only who is root on a machine of Debian's kind can have it installed; the others' tests say that
+/// they did not run, or fail for want of it.
+fn system_package(name: &'static str, what: &str) -> anyhow::Result<()> {
+    if std::process::Command::new(name).arg("--version").output().is_ok() {
         return Ok(());
     }
-    println!("  a registry for components (docker-registry, of the system's packages) …");
+    println!("  {what} ({name}, of the system's packages) …");
     let apt = |arguments: &[&str]| {
         let mut apt = std::process::Command::new("apt-get");
         apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
-        crate::run(&mut apt, "installing docker-registry")
+        crate::run(&mut apt, &format!("installing {name}"))
     };
-    let install = ["install", "-y", "-qq", "--no-install-recommends", "docker-registry"];
+    let install = ["install", "-y", "-qq", "--no-install-recommends", name];
     // A fresh machine may not know the packages yet.
     let installed = apt(&install).or_else(|_| apt(&["update", "-qq"]).and_then(|()| apt(&install)));
     match installed {

@@ -46,6 +46,7 @@ const TAIL: Elsewhere = &[
     ("file_key", "did you mean \"path_key\"?"),
     ("charset", "did you mean \"encoding\"?"),
     ("skip_long_lines", "write long_lines: truncate, split or skip"),
+    ("compression", "write compressed: read or skip"),
 ];
 const OTHERS: Elsewhere = &[NAME];
 
@@ -192,6 +193,7 @@ fn tail(section: &mut Section<'_>) -> Option<TailConfig> {
         encoding: super::tail::encoding(section),
         path_key: super::tail::path_key(section),
         kubernetes: section.boolean("kubernetes").unwrap_or_default(),
+        compressed: super::tail::compressed(section),
         rotate_wait: section
             .duration("rotate_wait", Duration::ZERO..=Duration::from_secs(24 * 3600))
             .unwrap_or(defaults.rotate_wait),

@@ -7,7 +7,7 @@ use encoding_rs::Encoding;
 use regex::bytes::Regex;
 
 use super::fault::{choices, nearest};
-use super::model::{Frame, JoinRule, LinePatterns, LongLines, Multiline};
+use super::model::{CompressedFiles, Frame, JoinRule, LinePatterns, LongLines, Multiline};
 use super::node::Value;
 use super::reader::{Elsewhere, Section};
 
@@ -27,6 +27,12 @@ const MULTILINE: Elsewhere = &[
 pub(crate) fn long_lines(section: &mut Section<'_>) -> LongLines {
     let choices = [("truncate", LongLines::Truncate), ("split", LongLines::Split), ("skip", LongLines::Skip)];
     section.one_of("long_lines", &choices).unwrap_or_default()
+}
+
+/// `compressed`
+pub(crate) fn compressed(section: &mut Section<'_>) -> CompressedFiles {
+    let choices = [("read", CompressedFiles::Read), ("skip", CompressedFiles::Skip)];
+    section.one_of("compressed", &choices).unwrap_or_default()
 }
 
 /// `encoding`, by any of its names (<https://encoding.spec.whatwg.org/#names-and-labels>).

@@ -77,9 +77,16 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
 #[must_use]
 pub fn discard_reasons(kind: &SourceKind) -> &'static [&'static str] {
     match kind {
-        SourceKind::Tail(_) => {
-            &["line_too_long", "line_split", "line_skipped", "record_split", "truncated", "truncated_unseen"]
-        }
+        SourceKind::Tail(_) => &[
+            "line_too_long",
+            "line_split",
+            "line_skipped",
+            "record_split",
+            "truncated",
+            "truncated_unseen",
+            "compressed_damaged",
+            "compressed_cut_off",
+        ],
         SourceKind::Stdin => &["line_too_long", "stopped"],
         SourceKind::Http(_) => &["invalid"],
         SourceKind::Forward(_) => &["group_mark"],

@@ -121,6 +121,8 @@ pub struct TailConfig {
     pub path_key: Option<String>,
     /// Whether each record says which pod and container wrote it, by the file's name. Then records are objects.
     pub kubernetes: bool,
+    /// What becomes of files that are compressed (gzip, zstd).
+    pub compressed: CompressedFiles,
     /// How long a renamed file is still followed after its last growth. Default 5 s.
     pub rotate_wait: Duration,
 }
@@ -141,6 +143,7 @@ impl TailConfig {
             encoding: None,
             path_key: None,
             kubernetes: false,
+            compressed: CompressedFiles::default(),
             rotate_wait: Duration::from_secs(5),
         }
     }
@@ -200,6 +203,16 @@ impl PartialEq for LinePatterns {
 }
 
 impl Eq for LinePatterns {}
+
+/// What becomes of compressed files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CompressedFiles {
+    /// What they unpack to is read, unless it was before they were compressed.
+    #[default]
+    Read,
+    /// They are left out.
+    Skip,
+}
 
 /// What becomes of a line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

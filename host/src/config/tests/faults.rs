@@ -240,6 +240,14 @@ fn faults_of_sources_are_told_by_their_type() {
             "wharf.yaml:7:17: sources.app.long_lines: expected \"truncate\", \"split\" or \"skip\", found text \"cut\"",
         ),
         (
+            "type: tail\npaths: /a\ncompressed: gzip",
+            "wharf.yaml:7:17: sources.app.compressed: expected \"read\" or \"skip\", found text \"gzip\"",
+        ),
+        (
+            "type: tail\npaths: /a\ncompression: gzip",
+            "wharf.yaml:7:5: sources.app: unknown key \"compression\"; write compressed: read or skip",
+        ),
+        (
             "type: tail\npaths: /a\nmultiline: jave",
             "wharf.yaml:7:16: sources.app.multiline: expected \"java\", \"python\", \"go\", \"docker\" or \"cri\", found \"jave\"; did you \
              mean \"java\"?",

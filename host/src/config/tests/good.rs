@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{
-    AwsConfig, BatchConfig, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig, RetryConfig,
-    SourceKind,
+    AwsConfig, BatchConfig, CompressedFiles, JournalConfig, Limit, Limits, LogConfig, PluginsConfig, QueueConfig,
+    RetryConfig, SourceKind,
 };
 use crate::plugin::PluginSource;
 use crate::queue::WhenFull;
@@ -92,7 +92,7 @@ fn what_is_left_out_has_the_documented_default() {
     let SourceKind::Tail(tail) = &config.sources[0].kind else { panic!("a tail source") };
     assert_eq!(tail.paths, ["/var/log/app.log"]);
     assert!(tail.exclude.is_empty() && tail.read_from_beginning);
-    assert_eq!(tail.max_line_bytes, 1_048_576);
+    assert_eq!((tail.max_line_bytes, tail.compressed), (1_048_576, CompressedFiles::Read));
     assert_eq!((tail.refresh_interval, tail.rotate_wait), (Duration::from_secs(5), Duration::from_secs(5)));
     let output = &config.outputs[0];
     assert_eq!(output.workers, 1);
@@ -122,6 +122,7 @@ sources:
     refresh_interval: 500ms
     max_line_size: 64KiB
     rotate_wait: 1m
+    compressed: skip
     tag: files.a
   in: { type: stdin, tag: piped }
   web: { type: http, listen: "127.0.0.1:9880", max_body_size: 1MiB, header_timeout: 2s, max_connections: 16 }
@@ -135,6 +136,7 @@ outputs:
     assert_eq!((tail.paths.len(), tail.exclude.as_slice()), (2, &["/a/*.gz".to_owned()][..]));
     assert!(!tail.read_from_beginning);
     assert_eq!((tail.refresh_interval, tail.rotate_wait), (Duration::from_millis(500), Duration::from_secs(60)));
+    assert_eq!(tail.compressed, CompressedFiles::Skip);
     assert_eq!((tail.max_line_bytes, &*files.tag), (65_536, "files.a"));
     assert!(matches!(stdin.kind, SourceKind::Stdin));
     assert_eq!(&*stdin.tag, "piped");

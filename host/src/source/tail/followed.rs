@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::about;
-use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, read_full};
+use super::compressed::{Compressed, Origin, Turns};
+use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, Mark, read_full};
 use super::join::Joiner;
 use super::position::FilePosition;
+use super::recognise::{Candidate, Search, Sought};
 use super::text::{Lines, Records, is_wide, line_end};
-use crate::config::Multiline;
+use super::unpack::Begins;
+use crate::config::{CompressedFiles, Multiline};
 use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
 use crate::source::lines::{Longest, Taken, TakesLines};
 use encoding_rs::Encoding;
@@ -39,6 +42,11 @@ pub(crate) struct Common {
     pub(crate) encoding: Option<&'static Encoding>,
     pub(crate) path_key: Option<String>,
     pub(crate) kubernetes: bool,
+    pub(crate) compressed: CompressedFiles,
+    /// Files that are being unpacked.
+    pub(crate) turns: Turns,
+    /// How many stretches of files there were so far.
+    pub(crate) stretches: u64,
     /// A place to read into.
     pub(crate) buffer: Vec<u8>,
     /// Lines that are in no chunk yet.
@@ -69,6 +77,12 @@ impl Gathered {
 }
 
 impl Common {
+    /// A number for a stretch of a file: from one beginning to the next.
+    pub(crate) fn next_stretch(&mut self) -> u64 {
+        self.stretches += 1;
+        self.stretches
+    }
+
     /// Whether records are objects, and not lines as they are.
     fn has_objects(&self) -> bool {
         self.kubernetes || self.path_key.is_some()
@@ -112,7 +126,12 @@ pub(crate) struct Followed {
     pub(crate) changed: bool,
     /// Since when it has not been found under any name that matches, or not under the name that it had.
     pub(crate) moved: Option<Moved>,
+    /// Which stretch of a file this is.
+    pub(crate) stretch: u64,
     file: File,
+    content: Content,
+    /// Before a place up to which it was read, as it was when that was written down.
+    mark: Option<Mark>,
     fingerprint: Fingerprint,
     /// How far it was read: behind the last whole line.
     offset: u64,
@@ -130,6 +149,36 @@ pub(crate) struct Followed {
     grew: Instant,
     /// How much the next read asks for: more than a block only inside a line that is longer.
     want: usize,
+}
+
+/// What is in a file.
+#[derive(Debug)]
+enum Content {
+    /// It is too short to be told.
+    Unknown,
+    Plain,
+    Compressed(Box<Compressed>),
+    /// It is compressed, and such files are left out.
+    LeftOut,
+}
+
+impl Content {
+    fn of(file: &File) -> io::Result<Self> {
+        Ok(match Begins::of(file)? {
+            Begins::TooShort => Self::Unknown,
+            Begins::Otherwise => Self::Plain,
+            Begins::Compressed(_) => Self::Compressed(Box::new(Compressed::new(now_ns().cast_unsigned()))),
+        })
+    }
+}
+
+/// A block that was read.
+struct Block {
+    bytes: usize,
+    /// How far the file was read for it.
+    file_end: u64,
+    more: bool,
+    damage: Option<String>,
 }
 
 /// What rotation did to a file's name.
@@ -152,6 +201,8 @@ pub(crate) struct Look {
     pub(crate) restarted: Option<Restarted>,
     /// Records that became too large when lines were joined, and were given out as they were.
     pub(crate) too_large: u64,
+    /// Why a compressed file cannot be read any further.
+    pub(crate) damage: Option<String>,
 }
 
 /// What is at a file's end.
@@ -164,12 +215,14 @@ pub(crate) enum End {
 }
 
 /// A file that begins anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restarted {
     /// How far it had been read.
     pub(crate) offset: u64,
     /// Bytes behind that which had been seen and were not read.
     pub(crate) unread: u64,
+    /// What it was until then, if it may be found again, compressed.
+    pub(crate) former: Option<(u64, FilePosition)>,
 }
 
 impl Followed {
@@ -178,6 +231,7 @@ impl Followed {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         let fingerprint = Fingerprint::take(&file, FINGERPRINT_BYTES)?;
+        let content = Content::of(&file)?;
         let followed = Self {
             path: path.to_owned(),
             real: None,
@@ -186,7 +240,10 @@ impl Followed {
             ready: true,
             changed: false,
             moved: None,
+            stretch: 0,
             file,
+            content,
+            mark: None,
             fingerprint,
             offset: 0,
             skipping: false,
@@ -202,7 +259,9 @@ impl Followed {
     }
 
     /// Makes records of its lines as the source wants them.
-    pub(crate) fn configure(&mut self, common: &Common) {
+    pub(crate) fn configure(&mut self, common: &mut Common) {
+        self.stretch = common.next_stretch();
+        self.leave_out_compressed(common);
         self.joiner = common.multiline.clone().map(Joiner::new);
         self.encoding = common.encoding;
         self.object = common.has_objects().then(|| {
@@ -230,20 +289,140 @@ impl Followed {
     pub(crate) fn resume(&mut self, position: &FilePosition) {
         self.offset = position.offset;
         self.skipping = position.skipping;
+        self.content = match position.member {
+            Some(member) => Content::Compressed(Box::new(Compressed::resumed(member))),
+            None => Content::Plain,
+        };
+    }
+
+    /// Goes on where a file was read to that it is, compressed; or from the beginning, where it is none that was read.
+    pub(crate) fn resume_from(&mut self, former: Option<&FilePosition>) {
+        let Content::Compressed(compressed) = &mut self.content else { return };
+        self.offset = former.map_or(0, |former| former.offset);
+        self.skipping = former.is_some_and(|former| former.skipping);
+        compressed.begin_at(self.offset);
+        self.seen = (0, 0, 0);
+        self.ready = true;
     }
 
     /// Goes on at the file's present end. A line that is being written there is taken from where it is.
     pub(crate) fn skip_to(&mut self, end: u64) {
-        self.offset = end;
+        match &mut self.content {
+            Content::Compressed(compressed) => compressed.leave_out(end),
+            _ => self.offset = end,
+        }
+    }
+
+    fn leave_out_compressed(&mut self, common: &Common) {
+        if common.compressed == CompressedFiles::Skip && matches!(self.content, Content::Compressed(_)) {
+            self.content = Content::LeftOut;
+        }
+    }
+
+    /// Whether it is compressed, and such files are left out.
+    pub(crate) fn is_left_out(&self) -> bool {
+        matches!(self.content, Content::LeftOut)
+    }
+
+    /// Goes on to find out what it was before it was compressed.
+    pub(crate) fn seek(&mut self, common: &mut Common) -> io::Result<Sought> {
+        self.ready = false;
+        let metadata = self.file.metadata()?;
+        let now = size_and_time(&metadata);
+        let fingerprint = self.fingerprint.grown(&self.file)?;
+        let Content::Compressed(compressed) = &mut self.content else { return Ok(Sought::Waits) };
+        let Some(fingerprint) = fingerprint.filter(|_| metadata.len() >= compressed.file_offset()) else {
+            // Nothing of it was read.
+            self.restart(common)?;
+            self.ready = true;
+            return Ok(Sought::Waits);
+        };
+        self.fingerprint = fingerprint;
+        if now != self.seen {
+            self.grew = Instant::now();
+        }
+        let is_as_it_was = now == self.seen;
+        let sought = compressed.seek(&self.file, &mut common.buffer, &common.turns, is_as_it_was)?;
+        self.seen = if matches!(sought, Sought::Waits) { now } else { (metadata.len(), 0, 0) };
+        self.ready = !matches!(sought, Sought::Waits);
+        Ok(sought)
+    }
+
+    /// The candidates whose beginning is that of this file.
+    pub(crate) fn search(&mut self) -> Option<&mut Search> {
+        match &mut self.content {
+            Content::Compressed(compressed) => compressed.search(),
+            _ => None,
+        }
+    }
+
+    /// Says that it is what another file is, which is read first; or that it is to be found out again.
+    pub(crate) fn set_origin(&mut self, origin: Origin, turns: &Turns) {
+        if let Content::Compressed(compressed) = &mut self.content {
+            compressed.set_origin(origin, turns);
+            self.seen = (0, 0, 0);
+            self.ready = true;
+        }
+    }
+
+    /// Whether it is compressed, and what it was before is not known yet.
+    pub(crate) fn is_sought(&self) -> bool {
+        matches!(&self.content, Content::Compressed(compressed) if !compressed.is_known())
+    }
+
+    /// The stretch of another file that is read first, since it is the same.
+    pub(crate) fn follows(&self) -> Option<u64> {
+        match &self.content {
+            Content::Compressed(compressed) => compressed.follows(),
+            _ => None,
+        }
+    }
+
+    /// What it begins with, where it may be found again, compressed.
+    pub(crate) fn begins(&self) -> Option<Fingerprint> {
+        matches!(self.content, Content::Plain).then_some(self.fingerprint)
+    }
+
+    /// As one that may be found again, compressed.
+    pub(crate) fn as_candidate(&self) -> Candidate {
+        let mark = Mark::take(&self.file, self.offset).unwrap_or_default();
+        Candidate { stretch: self.stretch, is_followed: true, offset: self.offset, mark }
+    }
+
+    /// Whether it is compressed and ends inside a member.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        matches!(&self.content, Content::Compressed(compressed) if compressed.is_unfinished())
+    }
+
+    /// Whether that has been so for so long, which is said once.
+    pub(crate) fn is_cut_off(&mut self, after: std::time::Duration) -> bool {
+        match &mut self.content {
+            Content::Compressed(compressed) => compressed.is_cut_off(after),
+            _ => false,
+        }
+    }
+
+    /// How far its lines were taken.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The position behind the last record that was gathered.
     pub(crate) fn position(&self) -> FilePosition {
         let holds_from = self.joiner.as_ref().and_then(Joiner::holds_from);
+        let offset = holds_from.unwrap_or(self.offset);
+        let (mark, member) = match &self.content {
+            Content::Compressed(compressed) => (None, Some(compressed.member(offset))),
+            // Without a mark it is only not known again when it is compressed.
+            _ => (Mark::take(&self.file, offset).unwrap_or_default(), None),
+        };
         FilePosition {
             id: self.id,
             fingerprint: self.fingerprint,
-            offset: holds_from.unwrap_or(self.offset),
+            offset,
+            mark,
+            member,
+            is_former: false,
             skipping: self.skipping && holds_from.is_none(),
             path: self.place().to_string_lossy().into_owned(),
             at: now_ns() / 1_000_000_000,
@@ -260,31 +439,38 @@ impl Followed {
         if now == self.seen && !changed {
             return Ok(look);
         }
-        if metadata.len() < self.offset {
-            look.restarted = Some(self.restart()?);
+        if metadata.len() < self.file_offset() {
+            look.restarted = Some(self.restart(common)?);
             self.give_out(common, None);
         }
-        let read = self.read_block(&mut common.buffer)?;
-        // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
-        let Some(fingerprint) = self.fingerprint.grown(&self.file)? else {
-            look.restarted = Some(self.restart()?);
+        if matches!(self.content, Content::Unknown) {
+            self.content = Content::of(&self.file)?;
+            self.leave_out_compressed(common);
+        }
+        if self.is_sought() {
+            // That comes first: see `seek`.
+            self.ready = true;
+            return Ok(look);
+        }
+        let Some(block) = self.read(common, &metadata)? else {
+            look.restarted = Some(self.restart(common)?);
             self.give_out(common, None);
             look.more = true;
             self.ready = true;
             return Ok(look);
         };
-        self.fingerprint = fingerprint;
-        let end = self.offset + read as u64;
-        if end > self.seen.0 || look.restarted.is_some() {
+        if block.file_end > self.seen.0 || look.restarted.is_some() {
             self.grew = Instant::now();
         }
-        look.more = end < metadata.len();
+        look.more = block.more;
         // What was not read must not count as seen.
-        self.seen = if look.more { (end, 0, 0) } else { now };
+        self.seen = if look.more { (block.file_end, 0, 0) } else { now };
         self.ready = look.more;
+        look.damage = block.damage;
+        let read = block.bytes;
         let longest = common.longest;
         let (gathered, mut block) = common.gather(read);
-        if self.hole {
+        if self.hole && matches!(self.content, Content::Plain) {
             let zeros = block.iter().take_while(|byte| **byte == 0).count();
             let zeros = if is_wide(self.encoding) { zeros & !1 } else { zeros };
             block = block.get(zeros..).unwrap_or_default();
@@ -296,6 +482,15 @@ impl Followed {
         let taken = lines.take(block, longest, skipping);
         look.too_large = lines.too_large;
         self.took(&taken, block.len(), longest.bytes);
+        if let Content::Compressed(compressed) = &mut self.content {
+            let rest = common.buffer.get(taken.bytes..read).unwrap_or_default();
+            let holds_from = self.joiner.as_ref().and_then(Joiner::holds_from);
+            compressed.took(rest, holds_from.unwrap_or(self.offset));
+            // Nobody will write the end of its last line; somebody might append another member.
+            if compressed.is_over() && self.moved.is_none() {
+                self.moved = Some(Moved::Renamed(Instant::now()));
+            }
+        }
         look.cut = taken.cut;
         if common.gathered.chunk.len() > before {
             self.note_position(common);
@@ -309,7 +504,18 @@ impl Followed {
         if size_and_time(&metadata) != self.seen {
             return Ok(End::Grown);
         }
-        let read = self.read_block(&mut common.buffer)?;
+        let read = match &self.content {
+            Content::Compressed(compressed) => {
+                let rest = compressed.rest();
+                if common.buffer.len() < rest.len() {
+                    common.buffer.resize(rest.len(), 0);
+                }
+                common.buffer.get_mut(..rest.len()).unwrap_or_default().copy_from_slice(rest);
+                rest.len()
+            }
+            Content::LeftOut => 0,
+            Content::Unknown | Content::Plain => self.read_block(&mut common.buffer)?,
+        };
         let (gathered, line) = common.gather(read);
         if line_end(self.encoding, line).is_some() {
             return Ok(End::Grown);
@@ -318,6 +524,9 @@ impl Followed {
         if !line.is_empty() && !self.skipping {
             self.lines(gathered).part(0, line);
             self.offset += read as u64;
+            if let Content::Compressed(compressed) = &mut self.content {
+                compressed.took(&[], self.offset);
+            }
         }
         if common.gathered.chunk.len() > before {
             self.note_position(common);
@@ -373,6 +582,41 @@ impl Followed {
         }
     }
 
+    /// How far the file was read.
+    fn file_offset(&self) -> u64 {
+        match &self.content {
+            Content::Compressed(compressed) => compressed.file_offset(),
+            Content::LeftOut => 0,
+            Content::Unknown | Content::Plain => self.offset,
+        }
+    }
+
+    /// Reads a block; none where the file was written anew.
+    fn read(&mut self, common: &mut Common, metadata: &Metadata) -> io::Result<Option<Block>> {
+        let bytes = match self.content {
+            Content::Plain => self.read_block(&mut common.buffer)?,
+            _ => 0,
+        };
+        // Looked at after the bytes were read: so they are of the file that the fingerprint is of.
+        let Some(fingerprint) = self.fingerprint.grown(&self.file)? else { return Ok(None) };
+        self.fingerprint = fingerprint;
+        Ok(Some(match &mut self.content {
+            Content::Compressed(compressed) => {
+                self.want = self.want.max(compressed.rest().len());
+                let filled = compressed.fill(&self.file, self.offset, &mut common.buffer, self.want, &common.turns)?;
+                let file_end = compressed.file_offset();
+                Block { bytes: filled.bytes, file_end, more: filled.more, damage: filled.damage }
+            }
+            Content::Plain => {
+                let file_end = self.offset + bytes as u64;
+                Block { bytes, file_end, more: file_end < metadata.len(), damage: None }
+            }
+            Content::Unknown | Content::LeftOut => {
+                Block { bytes: 0, file_end: metadata.len(), more: false, damage: None }
+            }
+        }))
+    }
+
     fn read_block(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         if buffer.len() < self.want {
             buffer.resize(self.want, 0);
@@ -392,16 +636,38 @@ impl Followed {
         };
     }
 
-    fn note_position(&self, common: &mut Common) {
+    fn note_position(&mut self, common: &mut Common) {
         let position = self.position();
-        let key = position.id.key();
+        self.mark = position.mark;
+        let key = position.key();
         common.unrecorded.retain(|other| other.key != key);
         common.gathered.chunk.position(Position { source: common.source.clone(), key, value: position.encode() });
         common.gathered.files += 1;
     }
 
-    fn restart(&mut self) -> io::Result<Restarted> {
-        let restarted = Restarted { offset: self.offset, unread: self.seen.0.saturating_sub(self.offset) };
+    /// What this stretch was, once it is over. Its content may be gone already.
+    fn former(&self) -> Option<FilePosition> {
+        let is_known = matches!(self.content, Content::Plain) && self.mark.is_some();
+        is_known.then(|| FilePosition {
+            id: FileId::default(),
+            fingerprint: self.fingerprint,
+            offset: self.offset,
+            mark: self.mark,
+            member: None,
+            is_former: true,
+            skipping: self.skipping,
+            path: self.place().to_string_lossy().into_owned(),
+            at: now_ns() / 1_000_000_000,
+        })
+    }
+
+    fn restart(&mut self, common: &mut Common) -> io::Result<Restarted> {
+        let unread = self.seen.0.saturating_sub(self.file_offset());
+        let former = self.former().map(|former| (self.stretch, former));
+        let restarted = Restarted { offset: self.offset, unread, former };
+        self.stretch = common.next_stretch();
+        self.mark = None;
+        self.content = Content::Unknown;
         self.fingerprint = Fingerprint::take(&self.file, FINGERPRINT_BYTES)?;
         self.offset = 0;
         self.skipping = false;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 pub(crate) const FINGERPRINT_BYTES: usize = 1024;
 
 /// A place on a device. It names a file as long as the file is open or linked, and another one later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
@@ -72,9 +72,38 @@ impl Fingerprint {
         })
     }
 
+    /// Whether these bytes, the first of a file, begin with what it is of.
+    pub(crate) fn is_of(self, first: &[u8]) -> bool {
+        first.get(..self.bytes as usize).is_some_and(|covered| Self::hash(covered) == self)
+    }
+
     /// Whether more bytes could still be covered.
     pub(crate) fn is_short(self) -> bool {
         (self.bytes as usize) < FINGERPRINT_BYTES
+    }
+}
+
+/// A place in a file that was read, and a fingerprint of the bytes before it. Together with the file's first bytes it tells its content, wherever that is later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) at: u64,
+    pub(crate) before: Fingerprint,
+}
+
+impl Mark {
+    /// Of the bytes before this place, where there are any.
+    pub(crate) fn take(file: &File, at: u64) -> io::Result<Option<Self>> {
+        let mut before = [0; FINGERPRINT_BYTES];
+        let bytes = usize::try_from(at).unwrap_or(FINGERPRINT_BYTES).min(FINGERPRINT_BYTES);
+        let before = before.get_mut(..bytes).unwrap_or_default();
+        let found = read_full(file, before, at - bytes as u64)?;
+        Ok((found == bytes && bytes > 0).then(|| Self { at, before: Fingerprint::hash(before) }))
+    }
+
+    /// Whether this text, up to its place, ends as the file does there.
+    pub(crate) fn is_at_end_of(self, text: &[u8]) -> bool {
+        let from = text.len().checked_sub(self.before.bytes as usize);
+        from.and_then(|from| text.get(from..)).is_some_and(|before| Fingerprint::hash(before) == self.before)
     }
 }
 
@@ -105,6 +134,22 @@ mod tests {
         assert_eq!(FileId::parse("fd01:2a"), Some(id));
         assert_eq!(FileId::parse("fd01"), None);
         assert_eq!(FileId::parse("x:y"), None);
+    }
+
+    #[test]
+    fn a_mark_is_of_the_bytes_before_a_place() {
+        let mut file = tempfile::tempfile().unwrap();
+        let text: Vec<u8> = (1..5000_u32).flat_map(|n| (n * 7919).to_le_bytes()).collect();
+        file.write_all(&text).unwrap();
+        for (at, bytes) in [(3, 3), (1024, 1024), (5000, 1024)] {
+            let mark = Mark::take(&file, at).unwrap().unwrap();
+            assert_eq!((mark.at, mark.before.bytes), (at, bytes));
+            assert!(mark.is_at_end_of(&text[..at as usize]));
+            assert!(!mark.is_at_end_of(&text[..at as usize + 1]));
+            assert!(!mark.is_at_end_of(&text[..2]));
+        }
+        assert_eq!(Mark::take(&file, 0).unwrap(), None);
+        assert_eq!(Mark::take(&file, 19_997).unwrap(), None, "there are not so many bytes");
     }
 
     #[test]

@@ -6,19 +6,26 @@
 //!
 //! A file is known by device, inode and a fingerprint of its first bytes ([`identity`]), and is read by its open handle to its
 //! end, whatever becomes of its name. `docs/sources.md` says what that means for rotation, truncation and deletion.
+//!
+//! A compressed file is unpacked as it is read ([`compressed`]), after it was found out whether it is one that was read before it was
+//! compressed ([`recognise`]).
 
 mod about;
 mod absent;
+mod compressed;
 mod followed;
 mod identity;
 mod join;
+mod origin;
 mod patterns;
 mod position;
 mod reader;
+mod recognise;
 mod scan;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unpack;
 mod watch;
 
 use std::sync::Arc;
@@ -70,9 +77,11 @@ pub(super) fn spawn(
 /// A position's value as [`crate::fuzz`] has it read: what is written of it is the same when it is read again.
 #[cfg(test)]
 pub(crate) fn fuzzed(value: &[u8]) {
-    if let Ok(position) = position::FilePosition::decode("1:2", value) {
-        let written = position.encode();
-        let again = position::FilePosition::decode("1:2", &written).unwrap();
-        assert_eq!(again.encode(), written);
+    for key in ["1:2", "1:2:3", "was:4:5:6"] {
+        if let Ok(position) = position::FilePosition::decode(key, value) {
+            let written = position.encode();
+            let again = position::FilePosition::decode(key, &written).unwrap();
+            assert_eq!(again.encode(), written);
+        }
     }
 }

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::absent::Absent;
+use super::compressed::Turns;
 use super::followed::{BLOCK_BYTES, Common, End, Followed, Gathered, Look, Moved};
 use super::identity::FileId;
 use super::patterns::Patterns;
 use super::position::FilePosition;
 use super::watch::Watch;
-use crate::config::{LongLines, SourceConfig, TailConfig};
+use crate::config::{CompressedFiles, LongLines, SourceConfig, TailConfig};
 use crate::record::Position;
 use crate::source::lane::{Lane, Stopping};
 use crate::source::lines::Longest;
@@ -41,6 +42,9 @@ const LONGEST_LINE: usize = 1 << 30;
 /// are read whole, also where the first start found none.
 const BEGUN: &str = "begun";
 
+/// A compressed file that ends inside a member is being written. Where nobody has written to it for so many times `rotate_wait`, that is said.
+const CUT_OFF_WAITS: u32 = 12;
+
 pub(super) struct Reader {
     pub(super) common: Common,
     pub(super) patterns: Patterns,
@@ -63,7 +67,7 @@ pub(super) struct Reader {
     pub(super) leave_out_old: bool,
     pub(super) runtime: Handle,
     warned: HashSet<(PathBuf, String)>,
-    lane: Lane,
+    pub(super) lane: Lane,
     shutdown: CancellationToken,
     refresh_interval: Duration,
     rotate_wait: Duration,
@@ -95,6 +99,9 @@ impl Reader {
                 encoding: tail.encoding,
                 path_key: tail.path_key.clone(),
                 kubernetes: tail.kubernetes,
+                compressed: tail.compressed,
+                turns: Turns::default(),
+                stretches: 0,
                 buffer: vec![0; BLOCK_BYTES],
                 gathered: Gathered::new(source.tag.clone(), false),
                 unrecorded: Vec::new(),
@@ -108,7 +115,7 @@ impl Reader {
             ignore_older: tail.ignore_older,
             names_changed: false,
             names_heard: false,
-            absent: Absent::default(),
+            absent: Absent::new(tail.compressed == CompressedFiles::Read),
             leave_out_old: false,
             runtime: Handle::current(),
             warned: HashSet::new(),
@@ -122,7 +129,10 @@ impl Reader {
         reader.leave_out_old = positions.is_empty() && !tail.read_from_beginning;
         for position in positions.iter().filter(|position| position.key != BEGUN) {
             match FilePosition::decode(&position.key, &position.value) {
-                Ok(there) => reader.absent.insert(there),
+                Ok(there) => {
+                    let stretch = reader.common.next_stretch();
+                    reader.absent.insert(stretch, there);
+                }
                 Err(why) => {
                     warn!(source = %name, "position {:?} is damaged ({why}): its file is read from its beginning", position.key);
                 }
@@ -147,6 +157,7 @@ impl Reader {
             let source = self.common.source.clone();
             self.common.unrecorded.push(Position { source, key: BEGUN.to_owned(), value: b"end".to_vec() });
         }
+        self.keep_formers()?;
         self.keep_unrecorded();
         let mut scan_due = Instant::now() + self.refresh_interval;
         let mut scan_earliest = Instant::now();
@@ -157,6 +168,7 @@ impl Reader {
             if now >= scan_due || (self.names_changed && now >= scan_earliest) {
                 self.names_changed = false;
                 self.scan();
+                self.keep_formers()?;
                 self.keep_unrecorded();
                 self.forget_expired();
                 // Where a scan is dear and names change often, most of the time still goes into reading.
@@ -170,8 +182,10 @@ impl Reader {
                 poll_due = now + POLL;
             }
             self.round()?;
+            self.seek_origins()?;
             if is_due {
                 self.give_out_old()?;
+                self.tell_cut_off();
             }
             self.part_with_moved()?;
             if !more_events && !self.files.iter().any(|file| file.ready) {
@@ -192,9 +206,13 @@ impl Reader {
     /// One block of each file that has one.
     fn round(&mut self) -> Result<(), Stopping> {
         for n in 0..self.files.len() {
-            let Some(file) = self.files.get_mut(n).filter(|file| file.ready) else { continue };
+            let Some(file) = self.files.get_mut(n).filter(|file| file.ready && !file.is_sought()) else { continue };
             match file.look(&mut self.common) {
-                Ok(look) => {
+                Ok(mut look) => {
+                    let former = look.restarted.as_mut().and_then(|restarted| restarted.former.take());
+                    if let Some((stretch, former)) = former {
+                        self.absent.insert_former(stretch, former);
+                    }
                     self.tell(n, &look);
                     if self.common.gathered.is_enough() {
                         self.hand_in()?;
@@ -213,7 +231,7 @@ impl Reader {
 
     fn tell(&mut self, n: usize, look: &Look) {
         let Some(path) = self.files.get(n).map(|file| file.path.clone()) else { return };
-        if let Some(restarted) = look.restarted {
+        if let Some(restarted) = &look.restarted {
             warn!(source = %self.common.source,
                   "{} was truncated or written anew after {} bytes of it were read: it is read from its beginning",
                   path.display(), restarted.offset);
@@ -224,6 +242,13 @@ impl Reader {
             // How many records they were is not to be known. Nor is it what was written after the last look, if anything.
             let reason = if restarted.unread > 0 { "truncated" } else { "truncated_unseen" };
             self.sink.count_discarded(&self.common.source, reason, 1);
+        }
+        if let Some(why) = &look.damage {
+            self.damaged(
+                &path,
+                "compressed_damaged",
+                &format!("is damaged: {why}; what is before that is read, and the rest is not"),
+            );
         }
         if look.too_large > 0 {
             self.sink.count_discarded(&self.common.source, "record_split", look.too_large);
@@ -241,6 +266,25 @@ impl Reader {
             self.sink.count_discarded(&self.common.source, reason, look.cut);
             let limit = self.common.longest.bytes;
             self.warn_once(&path, &format!("lines are longer than {limit} bytes (max_line_size) and {what}"));
+        }
+    }
+
+    fn damaged(&self, path: &Path, reason: &'static str, what: &str) {
+        warn!(source = %self.common.source, "{}: {what}", path.display());
+        self.sink.count_discarded(&self.common.source, reason, 1);
+    }
+
+    /// Says of compressed files that they end too early, where that has been so for long.
+    fn tell_cut_off(&mut self) {
+        let after = CUT_OFF_WAITS * self.rotate_wait;
+        for n in 0..self.files.len() {
+            let Some(file) = self.files.get_mut(n).filter(|file| file.is_unfinished()) else { continue };
+            if file.is_cut_off(after) {
+                file.ready = true;
+                let path = file.path.clone();
+                let what = "ends before its compressed data does; should somebody write on, that is read";
+                self.damaged(&path, "compressed_cut_off", what);
+            }
         }
     }
 
@@ -274,6 +318,16 @@ impl Reader {
                 n += 1;
                 continue;
             };
+            // What is being written is not at its end; and before it is known what a file was, nothing of it was read.
+            let waits = match moved {
+                Moved::Renamed(_) => file.is_unfinished(),
+                Moved::Away(_) => file.is_sought() && file.follows().is_none() && !file.is_unfinished(),
+            };
+            if waits {
+                n += 1;
+                continue;
+            }
+            let was_cut_off = file.is_cut_off(Duration::ZERO);
             match file.end(&mut self.common) {
                 Ok(End::Grown) => {
                     file.ready = true;
@@ -285,16 +339,23 @@ impl Reader {
                     warn!(source = %self.common.source, "{}: its last line could not be read: {e}", file.path.display());
                 }
             }
+            if was_cut_off {
+                let path = file.path.clone();
+                self.damaged(&path, "compressed_cut_off", "is gone, and ended before its compressed data did");
+            }
+            let Some(file) = self.files.get_mut(n) else { break };
             if let Moved::Renamed(_) = moved {
                 file.moved = None;
                 n += 1;
             } else {
                 let file = self.files.swap_remove(n);
                 info!(source = %self.common.source, "{} is read to its end and let go of", file.path.display());
-                if file.is_deleted().unwrap_or(false) {
+                if file.is_sought() {
+                    // Nothing of it was read.
+                } else if file.is_deleted().unwrap_or(false) {
                     deleted.push(file);
                 } else {
-                    self.absent.insert(file.position());
+                    self.absent.insert(file.stretch, file.position());
                 }
             }
         }
@@ -305,24 +366,35 @@ impl Reader {
         if !deleted.is_empty() {
             // Its position must not come after it is forgotten; and while the file is open, no other gets its inode.
             self.runtime.block_on(self.lane.drain())?;
-            let keys = deleted.iter().map(|file| file.id.key()).collect();
-            self.runtime.block_on(self.sink.forget(&self.common.source, keys));
+            let keys = deleted.iter().map(|file| file.position().key()).collect();
+            for file in &deleted {
+                self.absent.insert_former(file.stretch, file.position());
+            }
+            if self.keep_formers()? {
+                self.runtime.block_on(self.sink.forget(&self.common.source, keys));
+            }
         }
         Ok(())
     }
 
     /// Keeps where files begin whose old content is left out, before anything is read: what is written to them while Wharf is
-    /// stopped is read by the next start, though they gave no record before.
-    fn keep_unrecorded(&mut self) {
+    /// stopped is read by the next start, though they gave no record before. Whether all of them are.
+    pub(super) fn keep_unrecorded(&mut self) -> bool {
         if self.common.unrecorded.is_empty() {
-            return;
+            return true;
         }
-        if self.runtime.block_on(self.sink.keep(self.common.unrecorded.clone())) {
+        let kept = self.runtime.block_on(self.sink.keep(self.common.unrecorded.clone()));
+        if kept {
             self.common.unrecorded.clear();
         }
+        kept
     }
 
     fn forget_expired(&mut self) {
+        // One of them may be what a compressed file was.
+        if self.files.iter().any(Followed::is_sought) {
+            return;
+        }
         let keys = self.absent.expired(Instant::now(), crate::record::now_ns() / 1_000_000_000);
         if !keys.is_empty() {
             info!(source = %self.common.source, "positions of {} files that are gone are forgotten", keys.len());

@@ -141,7 +141,7 @@ impl Reader {
                     info!(source = %self.common.source, "{} was {}: it is read to its end, from byte {}",
                           file.path.display(), position.path, position.offset);
                     file.resume(&position);
-                    file.configure(&self.common);
+                    file.configure(&mut self.common);
                     file.moved = Some(Moved::Away(Instant::now()));
                     self.files.push(file);
                 }
@@ -183,19 +183,25 @@ impl Reader {
         if !metadata.is_file() || self.by_id.contains_key(&file.id) {
             return;
         }
-        file.configure(&self.common);
-        if let Some(position) = position {
+        file.configure(&mut self.common);
+        if file.is_left_out() {
+            self.warn_once(path, "is compressed, and left out (compressed: skip)");
+        } else if let Some(position) = position {
             file.resume(&position);
         } else if self.leave_out_old {
             file.skip_to(metadata.len());
             let position = file.position();
             self.common.unrecorded.push(Position {
                 source: self.common.source.clone(),
-                key: position.id.key(),
+                key: position.key(),
                 value: position.encode(),
             });
         }
-        info!(source = %self.common.source, "following {} from byte {}", path.display(), file.position().offset);
+        if file.is_sought() {
+            info!(source = %self.common.source, "following {}, which is compressed", path.display());
+        } else {
+            info!(source = %self.common.source, "following {} from byte {}", path.display(), file.offset());
+        }
         self.by_id.insert(file.id, self.files.len());
         self.files.push(file);
     }
