@@ -4,110 +4,22 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::about;
-use super::compressed::{Compressed, Origin, Turns};
+use super::compressed::Compressed;
+use super::content::Content;
+use super::gathered::{Common, Gathered};
 use super::identity::{FINGERPRINT_BYTES, FileId, Fingerprint, Mark, read_full};
 use super::join::Joiner;
 use super::position::FilePosition;
-use super::recognise::{Candidate, Search, Sought};
 use super::text::{Lines, Records, is_wide, line_end};
-use super::unpack::Begins;
-use crate::config::{CompressedFiles, Multiline};
-use crate::record::{BodyKind, Chunk, ChunkBuilder, Position, now_ns};
-use crate::source::lines::{Longest, Taken, TakesLines};
+use crate::record::{Position, now_ns};
+use crate::source::lines::{Taken, TakesLines};
 use encoding_rs::Encoding;
 
 /// How much is read at a time, and so how large a chunk becomes.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-
-/// Most files whose lines share a chunk: each has a position in its header.
-const MOST_FILES: usize = 64;
-
-/// No more is gathered once there is so much; the last block may still be of 1 MiB.
-const ENOUGH_BYTES: u64 = 256 << 10;
-
-/// Most positions of other files that a chunk carries besides its own.
-const MOST_OTHERS: usize = 64;
-
-/// What all files of a source have in common.
-#[derive(Debug)]
-pub(crate) struct Common {
-    pub(crate) source: Arc<str>,
-    pub(crate) tag: Arc<str>,
-    pub(crate) longest: Longest,
-    pub(crate) multiline: Option<Arc<Multiline>>,
-    pub(crate) encoding: Option<&'static Encoding>,
-    pub(crate) path_key: Option<String>,
-    pub(crate) kubernetes: bool,
-    pub(crate) compressed: CompressedFiles,
-    /// Files that are being unpacked.
-    pub(crate) turns: Turns,
-    /// How many stretches of files there were so far.
-    pub(crate) stretches: u64,
-    /// A place to read into.
-    pub(crate) buffer: Vec<u8>,
-    /// Lines that are in no chunk yet.
-    pub(crate) gathered: Gathered,
-    /// Positions of files whose old content is left out, by `read_from: end` at the first start: they are to be kept though
-    /// those files give no records yet. Where that does not work at once, they also go with the next chunks.
-    pub(crate) unrecorded: Vec<Position>,
-}
-
-/// Lines of one or more files on their way into a chunk: many files with a few lines each share one.
-#[derive(Debug)]
-pub(crate) struct Gathered {
-    chunk: ChunkBuilder,
-    time_ns: i64,
-    files: usize,
-}
-
-impl Gathered {
-    pub(crate) fn new(tag: Arc<str>, objects: bool) -> Self {
-        let kind = if objects { BodyKind::Json } else { BodyKind::Text };
-        Self { chunk: ChunkBuilder::new(kind, tag), time_ns: now_ns(), files: 0 }
-    }
-
-    /// Whether it is large enough to be a chunk.
-    pub(crate) fn is_enough(&self) -> bool {
-        self.files >= MOST_FILES || self.chunk.body_bytes() >= ENOUGH_BYTES
-    }
-}
-
-impl Common {
-    /// A number for a stretch of a file: from one beginning to the next.
-    pub(crate) fn next_stretch(&mut self) -> u64 {
-        self.stretches += 1;
-        self.stretches
-    }
-
-    /// Whether records are objects, and not lines as they are.
-    fn has_objects(&self) -> bool {
-        self.kubernetes || self.path_key.is_some()
-    }
-
-    /// What is gathered, and the block that was read.
-    fn gather(&mut self, read: usize) -> (&mut Gathered, &[u8]) {
-        // A chunk arrives when its first lines are read, not when the last chunk was closed.
-        if self.gathered.chunk.is_empty() {
-            self.gathered = Gathered::new(self.tag.clone(), self.has_objects());
-        }
-        (&mut self.gathered, self.buffer.get(..read).unwrap_or_default())
-    }
-
-    /// The chunk of what is gathered.
-    pub(crate) fn close_chunk(&mut self) -> Option<Chunk> {
-        let next = Gathered::new(self.tag.clone(), self.has_objects());
-        let mut gathered = std::mem::replace(&mut self.gathered, next);
-        if !gathered.chunk.is_empty() {
-            let others = self.unrecorded.len().min(MOST_OTHERS);
-            self.unrecorded.drain(..others).for_each(|other| gathered.chunk.position(other));
-        }
-        gathered.chunk.finish()
-    }
-}
 
 /// A file and how far it was read.
 #[derive(Debug)]
@@ -128,14 +40,14 @@ pub(crate) struct Followed {
     pub(crate) moved: Option<Moved>,
     /// Which stretch of a file this is.
     pub(crate) stretch: u64,
-    file: File,
-    content: Content,
+    pub(super) file: File,
+    pub(super) content: Content,
     /// Before a place up to which it was read, as it was when that was written down.
-    mark: Option<Mark>,
-    fingerprint: Fingerprint,
+    pub(super) mark: Option<Mark>,
+    pub(super) fingerprint: Fingerprint,
     /// How far it was read: behind the last whole line.
-    offset: u64,
-    skipping: bool,
+    pub(super) offset: u64,
+    pub(super) skipping: bool,
     /// Where lines are joined to records: those that are not handed in yet.
     joiner: Option<Joiner>,
     encoding: Option<&'static Encoding>,
@@ -145,31 +57,10 @@ pub(crate) struct Followed {
     /// truncation, where it was.
     hole: bool,
     /// Size and time of change at the last look.
-    seen: (u64, i64, i64),
-    grew: Instant,
+    pub(super) seen: (u64, i64, i64),
+    pub(super) grew: Instant,
     /// How much the next read asks for: more than a block only inside a line that is longer.
     want: usize,
-}
-
-/// What is in a file.
-#[derive(Debug)]
-enum Content {
-    /// It is too short to be told.
-    Unknown,
-    Plain,
-    Compressed(Box<Compressed>),
-    /// It is compressed, and such files are left out.
-    LeftOut,
-}
-
-impl Content {
-    fn of(file: &File) -> io::Result<Self> {
-        Ok(match Begins::of(file)? {
-            Begins::TooShort => Self::Unknown,
-            Begins::Otherwise => Self::Plain,
-            Begins::Compressed(_) => Self::Compressed(Box::new(Compressed::new(now_ns().cast_unsigned()))),
-        })
-    }
 }
 
 /// A block that was read.
@@ -295,110 +186,11 @@ impl Followed {
         };
     }
 
-    /// Goes on where a file was read to that it is, compressed; or from the beginning, where it is none that was read.
-    pub(crate) fn resume_from(&mut self, former: Option<&FilePosition>) {
-        let Content::Compressed(compressed) = &mut self.content else { return };
-        self.offset = former.map_or(0, |former| former.offset);
-        self.skipping = former.is_some_and(|former| former.skipping);
-        compressed.begin_at(self.offset);
-        self.seen = (0, 0, 0);
-        self.ready = true;
-    }
-
     /// Goes on at the file's present end. A line that is being written there is taken from where it is.
     pub(crate) fn skip_to(&mut self, end: u64) {
         match &mut self.content {
             Content::Compressed(compressed) => compressed.leave_out(end),
             _ => self.offset = end,
-        }
-    }
-
-    fn leave_out_compressed(&mut self, common: &Common) {
-        if common.compressed == CompressedFiles::Skip && matches!(self.content, Content::Compressed(_)) {
-            self.content = Content::LeftOut;
-        }
-    }
-
-    /// Whether it is compressed, and such files are left out.
-    pub(crate) fn is_left_out(&self) -> bool {
-        matches!(self.content, Content::LeftOut)
-    }
-
-    /// Goes on to find out what it was before it was compressed.
-    pub(crate) fn seek(&mut self, common: &mut Common) -> io::Result<Sought> {
-        self.ready = false;
-        let metadata = self.file.metadata()?;
-        let now = size_and_time(&metadata);
-        let fingerprint = self.fingerprint.grown(&self.file)?;
-        let Content::Compressed(compressed) = &mut self.content else { return Ok(Sought::Waits) };
-        let Some(fingerprint) = fingerprint.filter(|_| metadata.len() >= compressed.file_offset()) else {
-            // Nothing of it was read.
-            self.restart(common)?;
-            self.ready = true;
-            return Ok(Sought::Waits);
-        };
-        self.fingerprint = fingerprint;
-        if now != self.seen {
-            self.grew = Instant::now();
-        }
-        let is_as_it_was = now == self.seen;
-        let sought = compressed.seek(&self.file, &mut common.buffer, &common.turns, is_as_it_was)?;
-        self.seen = if matches!(sought, Sought::Waits) { now } else { (metadata.len(), 0, 0) };
-        self.ready = !matches!(sought, Sought::Waits);
-        Ok(sought)
-    }
-
-    /// The candidates whose beginning is that of this file.
-    pub(crate) fn search(&mut self) -> Option<&mut Search> {
-        match &mut self.content {
-            Content::Compressed(compressed) => compressed.search(),
-            _ => None,
-        }
-    }
-
-    /// Says that it is what another file is, which is read first; or that it is to be found out again.
-    pub(crate) fn set_origin(&mut self, origin: Origin, turns: &Turns) {
-        if let Content::Compressed(compressed) = &mut self.content {
-            compressed.set_origin(origin, turns);
-            self.seen = (0, 0, 0);
-            self.ready = true;
-        }
-    }
-
-    /// Whether it is compressed, and what it was before is not known yet.
-    pub(crate) fn is_sought(&self) -> bool {
-        matches!(&self.content, Content::Compressed(compressed) if !compressed.is_known())
-    }
-
-    /// The stretch of another file that is read first, since it is the same.
-    pub(crate) fn follows(&self) -> Option<u64> {
-        match &self.content {
-            Content::Compressed(compressed) => compressed.follows(),
-            _ => None,
-        }
-    }
-
-    /// What it begins with, where it may be found again, compressed.
-    pub(crate) fn begins(&self) -> Option<Fingerprint> {
-        matches!(self.content, Content::Plain).then_some(self.fingerprint)
-    }
-
-    /// As one that may be found again, compressed.
-    pub(crate) fn as_candidate(&self) -> Candidate {
-        let mark = Mark::take(&self.file, self.offset).unwrap_or_default();
-        Candidate { stretch: self.stretch, is_followed: true, offset: self.offset, mark }
-    }
-
-    /// Whether it is compressed and ends inside a member.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(&self.content, Content::Compressed(compressed) if compressed.is_unfinished())
-    }
-
-    /// Whether that has been so for so long, which is said once.
-    pub(crate) fn is_cut_off(&mut self, after: std::time::Duration) -> bool {
-        match &mut self.content {
-            Content::Compressed(compressed) => compressed.is_cut_off(after),
-            _ => false,
         }
     }
 
@@ -583,7 +375,7 @@ impl Followed {
     }
 
     /// How far the file was read.
-    fn file_offset(&self) -> u64 {
+    pub(super) fn file_offset(&self) -> u64 {
         match &self.content {
             Content::Compressed(compressed) => compressed.file_offset(),
             Content::LeftOut => 0,
@@ -645,23 +437,7 @@ impl Followed {
         common.gathered.files += 1;
     }
 
-    /// What this stretch was, once it is over. Its content may be gone already.
-    fn former(&self) -> Option<FilePosition> {
-        let is_known = matches!(self.content, Content::Plain) && self.mark.is_some();
-        is_known.then(|| FilePosition {
-            id: FileId::default(),
-            fingerprint: self.fingerprint,
-            offset: self.offset,
-            mark: self.mark,
-            member: None,
-            is_former: true,
-            skipping: self.skipping,
-            path: self.place().to_string_lossy().into_owned(),
-            at: now_ns() / 1_000_000_000,
-        })
-    }
-
-    fn restart(&mut self, common: &mut Common) -> io::Result<Restarted> {
+    pub(super) fn restart(&mut self, common: &mut Common) -> io::Result<Restarted> {
         let unread = self.seen.0.saturating_sub(self.file_offset());
         let former = self.former().map(|former| (self.stretch, former));
         let restarted = Restarted { offset: self.offset, unread, former };
@@ -678,6 +454,6 @@ impl Followed {
     }
 }
 
-fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
+pub(super) fn size_and_time(metadata: &Metadata) -> (u64, i64, i64) {
     (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }

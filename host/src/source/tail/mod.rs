@@ -13,7 +13,9 @@
 mod about;
 mod absent;
 mod compressed;
+mod content;
 mod followed;
+mod gathered;
 mod identity;
 mod join;
 mod origin;

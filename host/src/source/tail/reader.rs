@@ -11,7 +11,8 @@ use tracing::{info, warn};
 
 use super::absent::Absent;
 use super::compressed::Turns;
-use super::followed::{BLOCK_BYTES, Common, End, Followed, Gathered, Look, Moved};
+use super::followed::{BLOCK_BYTES, End, Followed, Look, Moved};
+use super::gathered::{Common, Gathered};
 use super::identity::FileId;
 use super::patterns::Patterns;
 use super::position::FilePosition;
