@@ -38,8 +38,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::sink::Sink;
-use crate::config::{SourceConfig, SourceKind};
+use crate::config::{ParseConfig, SourceConfig, SourceKind};
 use crate::intake::Intake;
+use crate::record::Chunk;
 
 /// Starts a source. What can be wrong with its address or its patterns is found before this returns. Must be called within
 /// a tokio runtime.
@@ -71,6 +72,12 @@ fn spawn_into(config: &SourceConfig, sink: Arc<dyn Sink>, shutdown: Cancellation
         SourceKind::Syslog(syslog) => syslog::spawn(config, syslog, sink, shutdown),
         SourceKind::Generate(generate) => Ok(generate::spawn(config, generate, sink, shutdown)),
     }
+}
+
+/// What `parse` makes of a chunk of lines: the chunk of those that are objects, and that of those that stay text, as far as there are any.
+#[must_use]
+pub fn parsed(config: &ParseConfig, chunk: &Chunk) -> Vec<Chunk> {
+    parse::parse(config, chunk).chunks
 }
 
 /// The reasons for which sources of this kind count records as discarded.

@@ -41,9 +41,9 @@ pub(super) struct Parsing {
 }
 
 /// A chunk, parsed.
-struct Split {
+pub(super) struct Split {
     /// At most two; where there are positions, the last one has them.
-    chunks: Vec<Chunk>,
+    pub(super) chunks: Vec<Chunk>,
     without_format: u64,
     without_time: u64,
 }
@@ -145,7 +145,7 @@ fn line_of(body: &[u8]) -> Option<(usize, Cow<'_, str>)> {
     Some((begins, line))
 }
 
-fn parse(config: &ParseConfig, chunk: &Chunk) -> Split {
+pub(super) fn parse(config: &ParseConfig, chunk: &Chunk) -> Split {
     if chunk.meta().kind == BodyKind::Json {
         return parse_within(config, chunk);
     }
