@@ -69,7 +69,12 @@ fn write_by(mut text: &[u8], out: &mut Vec<u8>, write_byte: impl Fn(u8, &mut Vec
         let behind_block = text.len().saturating_sub(BLOCK);
         while text.len() > behind_block {
             let Some((word, rest)) = text.split_first_chunk::<8>() else {
-                text.iter().for_each(|byte| write_byte(*byte, out));
+                // Many a text, such as a key, is no longer than this.
+                if text.iter().fold(false, |found, byte| found | must_be_escaped(*byte)) {
+                    text.iter().for_each(|byte| write_byte(*byte, out));
+                } else {
+                    out.extend_from_slice(text);
+                }
                 return;
             };
             out.extend_from_slice(word);

@@ -218,30 +218,26 @@ fn logfmt(line: &[u8], mut object: Object<'_>) -> Parsed {
 /// Up to the quote that ends it, which is left out; gives what is behind.
 fn unquote<'a>(mut rest: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
-        match rest {
-            [b'\\', b'n', more @ ..] => {
-                out.push(b'\n');
-                rest = more;
-            }
-            [b'\\', b't', more @ ..] => {
-                out.push(b'\t');
-                rest = more;
-            }
-            [b'\\', b'r', more @ ..] => {
-                out.push(b'\r');
-                rest = more;
-            }
-            [b'\\', escaped @ (b'"' | b'\\'), more @ ..] => {
-                out.push(*escaped);
-                rest = more;
-            }
+        let (plain, special) = rest.split_at_checked(memchr::memchr2(b'"', b'\\', rest)?)?;
+        out.extend_from_slice(plain);
+        rest = match special {
             [b'"', more @ ..] => return Some(more),
-            [byte, more @ ..] => {
-                out.push(*byte);
-                rest = more;
+            [b'\\', escaped @ (b'n' | b't' | b'r' | b'"' | b'\\'), more @ ..] => {
+                out.push(match escaped {
+                    b'n' => b'\n',
+                    b't' => b'\t',
+                    b'r' => b'\r',
+                    itself => *itself,
+                });
+                more
+            }
+            // Any other is no escape.
+            [other, more @ ..] => {
+                out.push(*other);
+                more
             }
             [] => return None,
-        }
+        };
     }
 }
 
