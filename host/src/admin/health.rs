@@ -1,6 +1,6 @@
 //! What `/health` says, as JSON.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// How everything is.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +92,7 @@ pub struct TenantHealth {
 }
 
 /// How an output is.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OutputHealth {
     /// Its name, `acme/archive` of a tenant's.
     pub name: String,
@@ -109,6 +109,9 @@ pub struct OutputHealth {
     pub queue_records: u64,
     /// Its workers.
     pub workers: Vec<WorkerHealth>,
+    /// Its batches are held, because its component dies of whatever it is given; none where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<QuarantineHealth>,
     /// Batches that failed and wait for another try; none where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetriesHealth>,
@@ -118,7 +121,7 @@ pub struct OutputHealth {
 }
 
 /// What a worker is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerHealth {
     /// Its number, from 0.
     pub worker: u32,
@@ -126,8 +129,17 @@ pub struct WorkerHealth {
     pub state: String,
 }
 
+/// A quarantine of an output's component.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QuarantineHealth {
+    /// In how many seconds a batch of the output may be tried.
+    pub next_try_in_seconds: f64,
+    /// Other outputs in which the component dies of whatever it is given, where it is held for that.
+    pub with: Vec<String>,
+}
+
 /// Batches that wait for another try.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetriesHealth {
     /// How many.
     pub batches: usize,
@@ -138,7 +150,7 @@ pub struct RetriesHealth {
 }
 
 /// A delivery that failed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastFailure {
     /// `throttled`, `transient`, `auth`, `misconfigured`, `rejected`, `trap`, …
     pub kind: String,

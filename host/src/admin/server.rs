@@ -1,6 +1,6 @@
 //! The HTTP side.
 //!
-//! The server has no users and no passwords: who may read it is the network's affair. `POST /reload` changes something, so it is
+//! The server has no users and no passwords: who may read it is the network's affair. A `POST` changes something, so it is
 //! answered only over a connection from this machine, whatever address the server listens on. That a browser on this machine is not made to
 //! send one by a page from elsewhere: it must be JSON, which such a page may not send without asking, and the `Host` that it names must be
 //! an address or `localhost`, which a name that was pointed at this machine is not.
@@ -15,10 +15,11 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{NotNow, Reload, ReloadAsked, ReloadResult, Status};
+use super::{EndAsked, NotEnded, NotNow, Quarantine, Reload, ReloadAsked, ReloadResult, Status};
 use crate::telemetry::CONTENT_TYPE;
 
 /// How long open requests may take when the server stops.
@@ -54,6 +55,15 @@ fn remedy(cause: &std::io::Error) -> &'static str {
     }
 }
 
+/// What whoever is on this machine may change; none is turned off.
+#[derive(Clone, Default)]
+pub struct Doors {
+    /// `POST /reload`
+    pub reload: Option<Arc<dyn Reload>>,
+    /// `POST /quarantine/end`
+    pub quarantine: Option<Arc<dyn Quarantine>>,
+}
+
 /// An admin server that has its address already.
 #[derive(Debug)]
 pub struct AdminServer {
@@ -86,12 +96,12 @@ impl AdminServer {
     pub async fn run(
         self,
         status: Arc<dyn Status>,
-        reload: Option<Arc<dyn Reload>>,
+        doors: Doors,
         shutdown: CancellationToken,
     ) -> Result<(), AdminError> {
         let Self { listener, address } = self;
         let stopping = shutdown.clone();
-        let service = routes(status, reload, address).into_make_service_with_connect_info::<SocketAddr>();
+        let service = routes(status, doors, address).into_make_service_with_connect_info::<SocketAddr>();
         let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.cancelled_owned());
         // A client that never ends its request must not hold up the stop.
         let deadline = async {
@@ -105,13 +115,17 @@ impl AdminServer {
     }
 }
 
-fn routes(status: Arc<dyn Status>, reload: Option<Arc<dyn Reload>>, address: SocketAddr) -> Router {
+fn routes(status: Arc<dyn Status>, doors: Doors, address: SocketAddr) -> Router {
     Router::new()
-        .route("/reload", post(reload_now).with_state((reload, address)))
+        .route("/reload", post(reload_now).with_state((doors.reload, address)))
+        .route("/quarantine/end", post(end_quarantine).with_state((doors.quarantine, address)))
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "there is GET /health, /ready and /metrics, and POST /reload\n") })
+        .fallback(|| async {
+            let there = "there is GET /health, /ready and /metrics, and POST /reload and /quarantine/end\n";
+            (StatusCode::NOT_FOUND, there)
+        })
         .with_state(status)
 }
 
@@ -119,43 +133,18 @@ async fn health(State(status): State<Arc<dyn Status>>) -> Response {
     ([(header::CACHE_CONTROL, "no-store")], Json(status.health())).into_response()
 }
 
-/// How large a body of `POST /reload` may be, bytes.
-const LARGEST_ASKED: usize = 64 << 10;
-
 async fn reload_now(
     State((reload, address)): State<(Option<Arc<dyn Reload>>, SocketAddr)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let refuse = |status: StatusCode, why: &str| (status, Json(serde_json::json!({ "error": why }))).into_response();
     let Some(reload) = reload else {
         return refuse(StatusCode::FORBIDDEN, "reload by the admin server is off (admin.reload)");
     };
-    if let Err(why) = is_from_here(peer, address, &headers) {
-        return refuse(StatusCode::FORBIDDEN, why);
-    }
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.split(';').next().unwrap_or_default().trim() == "application/json");
-    if !is_json {
-        return refuse(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "send Content-Type: application/json, and {} or {\"discard\": [\"NAME\"]}",
-        );
-    }
-    let Ok(body) = axum::body::to_bytes(body, LARGEST_ASKED).await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
-    };
-    let asked: ReloadAsked = match body.trim_ascii() {
-        b"" => ReloadAsked::default(),
-        body => match serde_json::from_slice(body) {
-            Ok(asked) => asked,
-            Err(cause) => {
-                return refuse(StatusCode::BAD_REQUEST, &format!("the body is not what is expected: {cause}"));
-            }
-        },
+    let asked: ReloadAsked = match asked(peer, address, &headers, body, "{} or {\"discard\": [\"NAME\"]}").await {
+        Ok(asked) => asked,
+        Err(refused) => return refused,
     };
     match reload.reload(asked).await {
         Err(NotNow(why)) => refuse(StatusCode::CONFLICT, &why),
@@ -170,12 +159,72 @@ async fn reload_now(
     }
 }
 
+async fn end_quarantine(
+    State((quarantine, address)): State<(Option<Arc<dyn Quarantine>>, SocketAddr)>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let Some(quarantine) = quarantine else {
+        return refuse(StatusCode::FORBIDDEN, "ending a quarantine by the admin server is off (admin.end_quarantine)");
+    };
+    let asked: EndAsked = match asked(peer, address, &headers, body, "{\"output\": \"NAME\"}").await {
+        Ok(asked) => asked,
+        Err(refused) => return refused,
+    };
+    match quarantine.end_quarantine(&asked.output) {
+        Ok(ended) => Json(ended).into_response(),
+        Err(why) => {
+            let status = match why {
+                NotEnded::Unknown { .. } => StatusCode::NOT_FOUND,
+                NotEnded::NotQuarantined(_) | NotEnded::Starting => StatusCode::CONFLICT,
+            };
+            refuse(status, &why.to_string())
+        }
+    }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, Json(serde_json::json!({ "error": why }))).into_response()
+}
+
+/// How large the body of a request that changes something may be, bytes.
+const LARGEST_ASKED: usize = 64 << 10;
+
+/// What is asked for, where whoever asks may. `wanted` is what the body looks like.
+async fn asked<T: DeserializeOwned>(
+    peer: SocketAddr,
+    address: SocketAddr,
+    headers: &HeaderMap,
+    body: Body,
+    wanted: &str,
+) -> Result<T, Response> {
+    is_from_here(peer, address, headers).map_err(|why| refuse(StatusCode::FORBIDDEN, why))?;
+    let is_json = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.split(';').next().unwrap_or_default().trim() == "application/json");
+    if !is_json {
+        let why = format!("send Content-Type: application/json, and {wanted}");
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, &why));
+    }
+    let Ok(body) = axum::body::to_bytes(body, LARGEST_ASKED).await else {
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+    };
+    if body.trim_ascii().is_empty() {
+        return Err(refuse(StatusCode::BAD_REQUEST, &format!("the body is empty: send {wanted}")));
+    }
+    serde_json::from_slice(&body).map_err(|cause| {
+        refuse(StatusCode::BAD_REQUEST, &format!("the body is not what is expected, {wanted}: {cause}"))
+    })
+}
+
 /// Whether a request comes from this machine, and by no name that somebody else chose.
 /// Who comes from the address that the server has is here as well.
 fn is_from_here(peer: SocketAddr, address: SocketAddr, headers: &HeaderMap) -> Result<(), &'static str> {
     let (peer, own) = (peer.ip().to_canonical(), address.ip().to_canonical());
     if !(peer.is_loopback() || peer == own) {
-        return Err("only whoever is on this machine may reload: ask over 127.0.0.1 or ::1");
+        return Err("only whoever is on this machine may change something: ask over 127.0.0.1 or ::1");
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
@@ -208,7 +257,9 @@ mod tests {
     use axum::http::Request;
     use tower::ServiceExt;
 
-    use super::super::{Health, JournalHealth, OutputHealth, Parts, Phase, Reloaded, RetriesHealth, WorkerHealth};
+    use super::super::{
+        Health, JournalHealth, OutputHealth, Parts, Phase, QuarantineEnded, Reloaded, RetriesHealth, WorkerHealth,
+    };
     use super::*;
 
     /// Where the server listens.
@@ -235,6 +286,7 @@ mod tests {
                     queue_bytes: 10,
                     queue_records: 2,
                     workers: vec![WorkerHealth { worker: 0, state: "waiting_for_retry".into() }],
+                    quarantine: None,
                     retries: Some(RetriesHealth {
                         batches: 2,
                         next_in_seconds: 1.5,
@@ -260,7 +312,7 @@ mod tests {
 
     async fn get(status: Arc<dyn Status>, path: &str) -> (StatusCode, String, String) {
         let request = Request::get(path).body(Body::empty()).unwrap();
-        let response = routes(status, None, OWN).oneshot(request).await.unwrap();
+        let response = routes(status, Doors::default(), OWN).oneshot(request).await.unwrap();
         let content_type = response.headers().get("content-type").map(|v| v.to_str().unwrap().to_owned());
         let code = response.status();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -332,41 +384,124 @@ mod tests {
         }
     }
 
-    /// The status of `POST /reload` from `peer`, and its answer.
-    async fn reload(peer: &str, host: &str, content_type: &str, body: &str) -> (u16, serde_json::Value) {
-        let mut request = Request::post("/reload")
+    /// Outputs by what becomes of them.
+    struct Held;
+
+    impl Quarantine for Held {
+        fn end_quarantine(&self, output: &str) -> Result<QuarantineEnded, NotEnded> {
+            match output {
+                "starting" => Err(NotEnded::Starting),
+                "well" => Err(NotEnded::NotQuarantined("well".into())),
+                "acme/live" => Ok(QuarantineEnded {
+                    output: output.into(),
+                    plugin: "own".into(),
+                    batches: 3,
+                    with: vec!["acme/other".into()],
+                }),
+                _ => Err(NotEnded::Unknown { output: output.into(), nearest: Some("acme/live".into()) }),
+            }
+        }
+    }
+
+    fn doors() -> Doors {
+        Doors { reload: Some(Arc::new(Asked(Mutex::default()))), quarantine: Some(Arc::new(Held)) }
+    }
+
+    /// The status of a `POST` from `peer`, and its answer.
+    async fn post_to(
+        doors: Doors,
+        path: &str,
+        [peer, host, content_type]: [&str; 3],
+        body: &str,
+    ) -> (u16, serde_json::Value) {
+        let mut request = Request::post(path)
             .header("host", host)
             .header("content-type", content_type)
             .body(Body::from(body.to_owned()))
             .unwrap();
         request.extensions_mut().insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
-        let asked = Arc::new(Asked(Mutex::default()));
-        let response = routes(status(&[], Ok(())), Some(asked), OWN).oneshot(request).await.unwrap();
+        let response = routes(status(&[], Ok(())), doors, OWN).oneshot(request).await.unwrap();
         let code = response.status().as_u16();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         (code, serde_json::from_slice(&body).unwrap())
     }
 
+    const JSON: &str = "application/json";
+    const HERE: [&str; 3] = ["127.0.0.1:5", "127.0.0.1", JSON];
+
     #[tokio::test]
-    async fn a_reload_is_for_whoever_is_on_this_machine_and_for_no_page_of_a_browser() {
-        const JSON: &str = "application/json";
-        for (peer, host, content_type, body, code) in [
-            ("127.0.0.1:5", "127.0.0.1:9600", JSON, "{}", 200),
-            ("[::1]:5", "[::1]:9600", JSON, "", 200),
-            ("[::ffff:127.0.0.1]:5", "localhost", "application/json; charset=utf-8", "{}", 200),
-            ("10.0.0.1:5", "10.0.0.1:9600", JSON, "{}", 200),
-            ("10.0.0.7:5", "10.0.0.1:9600", JSON, "{}", 403),
-            ("127.0.0.1:5", "evil.example.com:9600", JSON, "{}", 403),
-            ("127.0.0.1:5", "", JSON, "{}", 403),
-            ("127.0.0.1:5", "127.0.0.1", "text/plain", "{}", 415),
-            ("127.0.0.1:5", "127.0.0.1", JSON, "{\"discrad\": []}", 400),
-            ("127.0.0.1:5", "127.0.0.1", JSON, "{\"discard\": [\"busy\"]}", 409),
-            ("127.0.0.1:5", "127.0.0.1", JSON, "{\"discard\": [\"faulty\"]}", 422),
+    async fn what_changes_something_is_for_whoever_is_on_this_machine_and_for_no_page_of_a_browser() {
+        for (peer, host, content_type, code) in [
+            ("127.0.0.1:5", "127.0.0.1:9600", JSON, 200),
+            ("[::1]:5", "[::1]:9600", JSON, 200),
+            ("[::ffff:127.0.0.1]:5", "localhost", "application/json; charset=utf-8", 200),
+            ("10.0.0.1:5", "10.0.0.1:9600", JSON, 200),
+            ("10.0.0.7:5", "10.0.0.1:9600", JSON, 403),
+            ("127.0.0.1:5", "evil.example.com:9600", JSON, 403),
+            ("127.0.0.1:5", "", JSON, 403),
+            ("127.0.0.1:5", "127.0.0.1", "text/plain", 415),
         ] {
-            assert_eq!(reload(peer, host, content_type, body).await.0, code, "{peer} {host} {content_type} {body}");
+            for (path, body) in [("/reload", "{}"), ("/quarantine/end", "{\"output\": \"acme/live\"}")] {
+                let answer = post_to(doors(), path, [peer, host, content_type], body).await;
+                assert_eq!(answer.0, code, "{path} {peer} {host} {content_type}: {}", answer.1);
+            }
         }
-        let (_, answer) = reload("127.0.0.1:5", "127.0.0.1", JSON, "{\"discard\": [\"faulty\"]}").await;
+    }
+
+    #[tokio::test]
+    async fn a_reload_answers_by_how_it_ended() {
+        for (body, code) in [
+            ("{}", 200),
+            ("{\"discrad\": []}", 400),
+            ("{\"discard\": [\"busy\"]}", 409),
+            ("{\"discard\": [\"faulty\"]}", 422),
+        ] {
+            assert_eq!(post_to(doors(), "/reload", HERE, body).await.0, code, "{body}");
+        }
+        let (_, answer) = post_to(doors(), "/reload", HERE, "{\"discard\": [\"faulty\"]}").await;
         assert_eq!((&answer["result"], &answer["faults"][0]), (&"refused".into(), &"wharf.yaml:1:1: wrong".into()));
+    }
+
+    #[tokio::test]
+    async fn a_quarantine_that_cannot_be_ended_says_why() {
+        for (body, code, why) in [
+            ("{\"output\": \"acme/lvie\"}", 404, "there is no output acme/lvie; did you mean acme/live?"),
+            ("{\"output\": \"well\"}", 409, "output well is not in quarantine"),
+            ("{\"output\": \"starting\"}", 409, "Wharf is starting: its outputs do not run yet"),
+            (
+                "{}",
+                400,
+                "the body is not what is expected, {\"output\": \"NAME\"}: missing field `output` at line 1 column 2",
+            ),
+        ] {
+            let (status, answer) = post_to(doors(), "/quarantine/end", HERE, body).await;
+            assert_eq!((status, answer["error"].as_str()), (code, Some(why)), "{body}");
+        }
+        let (_, answer) = post_to(doors(), "/quarantine/end", HERE, "{\"output\": \"acme/live\"}").await;
+        let ended = serde_json::json!({ "output": "acme/live", "plugin": "own", "batches": 3, "with": ["acme/other"] });
+        assert_eq!(answer, ended);
+    }
+
+    #[tokio::test]
+    async fn an_empty_body_is_told_what_belongs_there() {
+        for (path, wanted) in [
+            ("/reload", "the body is empty: send {} or {\"discard\": [\"NAME\"]}"),
+            ("/quarantine/end", "the body is empty: send {\"output\": \"NAME\"}"),
+        ] {
+            for body in ["", " \r\n"] {
+                let (status, answer) = post_to(doors(), path, HERE, body).await;
+                assert_eq!((status, answer["error"].as_str()), (400, Some(wanted)), "{path}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_turned_off_says_by_which_key() {
+        for (path, key) in [("/reload", "(admin.reload)"), ("/quarantine/end", "(admin.end_quarantine)")] {
+            let (status, answer) = post_to(Doors::default(), path, HERE, "{}").await;
+            assert_eq!(status, 403);
+            assert!(answer["error"].as_str().is_some_and(|why| why.ends_with(key)), "{answer}");
+        }
     }
 
     #[tokio::test]
@@ -381,7 +516,7 @@ mod tests {
         let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let _client = tokio::net::TcpStream::connect(server.address()).await.unwrap();
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(server.run(status(&[], Ok(())), None, shutdown.clone()));
+        let running = tokio::spawn(server.run(status(&[], Ok(())), Doors::default(), shutdown.clone()));
         shutdown.cancel();
         running.await.unwrap().unwrap();
     }

@@ -8,11 +8,13 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{Config, Draft, Faults};
 
+mod admin_server;
 mod convert;
 mod dead_letter;
 mod dev_aws;
 mod dev_http;
 mod plugin;
+mod quarantine;
 mod reload;
 mod run;
 mod table;
@@ -39,6 +41,7 @@ Then:
   wharf validate -c wharf.yaml      check it, touching nothing
   wharf run -c wharf.yaml           take records in and deliver them
   wharf dead-letter list -c wharf.yaml
+  wharf quarantine list -c wharf.yaml
   wharf dev-aws                     an S3 and CloudWatch Logs to try it on, in memory
   wharf dev-http                    an HTTP destination to try a plugin on
 
@@ -64,6 +67,8 @@ enum Command {
     /// See, replay or remove records that could not be delivered
     #[command(name = "dead-letter", visible_alias = "dead-letters")]
     DeadLetter(dead_letter::Args),
+    /// See which outputs are held because their component dies of whatever it is given, and let one go
+    Quarantine(quarantine::Args),
     /// Make a configuration of one of Fluent Bit
     Convert(convert::Args),
     /// For authors of plugins: make one, build it, test it; and what a component is
@@ -115,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Reload(args) => reload::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::DeadLetter(args) => dead_letter::run(args),
+        Command::Quarantine(args) => quarantine::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Plugin(args) => plugin::run(args),
         Command::DevAws(args) => dev_aws::run(&args),
@@ -202,6 +208,8 @@ mod tests {
             "wharf run -c a.yaml --discard old --discard acme",
             "wharf reload -c a.yaml --discard old --json",
             "wharf reload --admin 127.0.0.1:9600",
+            "wharf quarantine list -c a.yaml --json",
+            "wharf quarantine end acme/live --admin 127.0.0.1:9600",
             "wharf validate --config a.yaml",
             "wharf dead-letter list -c a.yaml",
             "wharf dead-letter show --data-dir /d --output archive --json",

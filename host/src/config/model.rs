@@ -216,6 +216,8 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
     /// Whether `POST /reload` is there, for whoever asks from this machine. Default yes.
     pub reload: bool,
+    /// Whether `POST /quarantine/end` is there, likewise. Default yes.
+    pub end_quarantine: bool,
 }
 
 /// Where plugins are, and what they may take.

@@ -140,8 +140,9 @@ fn admin(mut section: Section<'_>) -> (Option<AdminConfig>, bool) {
     let listen = section.address("listen");
     section.missing("listen", "write for example listen: 127.0.0.1:9600, or leave \"admin\" out for no admin server");
     let reload = section.boolean("reload").unwrap_or(true);
+    let end_quarantine = section.boolean("end_quarantine").unwrap_or(true);
     section.finish(&[("address", "did you mean \"listen\"?"), ("port", "did you mean \"listen\"?")]);
-    (listen.map(|listen| AdminConfig { listen, reload }), is_hidden)
+    (listen.map(|listen| AdminConfig { listen, reload, end_quarantine }), is_hidden)
 }
 
 /// And what of its folders came from the environment.

@@ -232,6 +232,19 @@ pub fn counter_words() -> OutputWords {
     }
 }
 
+/// How a quarantine ends: a person ends it, or a batch gets through.
+const BY_HAND: &str = "hand";
+const BY_DELIVERY: &str = "delivery";
+
+/// What a person let go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Released {
+    /// Batches that were tried before, and are tried again now.
+    pub batches: usize,
+    /// Other outputs that were held with this one.
+    pub with: Vec<Arc<str>>,
+}
+
 /// A look at a running output.
 #[derive(Debug, Clone)]
 pub struct OutputHandle {
@@ -239,20 +252,37 @@ pub struct OutputHandle {
 }
 
 impl OutputHandle {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.shared.ending.output
+    }
+
     /// How it is.
     #[must_use]
     pub fn status(&self) -> OutputStatus {
         let shared = &self.shared;
         OutputStatus {
+            next_probe: shared.health.next_probe(),
             quarantined_with: shared.health.suspects(),
             ..shared.board.status(&shared.ending.queue, shared.schedule.retries(), shared.health.quarantined())
         }
     }
 
-    /// Ends its plugin's quarantine by hand: the next batch is tried at once. Whether there was one.
+    /// Ends its plugin's quarantine by hand: what was held is tried at once, as if nothing had died of it. None where there was none.
     #[must_use]
-    pub fn end_quarantine(&self) -> bool {
-        self.shared.health.release()
+    pub fn end_quarantine(&self) -> Option<Released> {
+        let with = self.shared.health.release()?;
+        let batches = self.shared.schedule.begin_anew(true);
+        let output = &self.shared.ending.output;
+        for released in with.iter().chain([output]) {
+            self.shared.metrics.plugin_quarantine_ended(released, BY_HAND);
+        }
+        tracing::warn!(
+            output = %output, digest = self.shared.plugin.digest(), batches, with = ?with,
+            "the plugin's quarantine was ended by hand: what was held is tried now"
+        );
+        Some(Released { batches, with })
     }
 
     /// Whether everything that was taken in is settled.

@@ -139,6 +139,11 @@ impl Inner {
         own || self.is_held_everywhere(output)
     }
 
+    /// All outputs that are held.
+    fn held(&self) -> Vec<Arc<str>> {
+        self.outputs.keys().filter(|output| self.is_held(output)).cloned().collect()
+    }
+
     /// When a batch of this output may be tried, where it is held.
     fn next_probe(&self, output: &str) -> Option<Instant> {
         let own = self.outputs.get(output);
@@ -152,28 +157,37 @@ impl Inner {
 }
 
 impl PluginHealth {
-    /// A batch got through. Whether that ended a quarantine.
-    pub(crate) fn delivered(&self) -> bool {
-        let ended = {
-            let mut inner = lock(&self.plugin.inner);
-            inner.suspects.clear();
-            let everywhere = inner.next_probe.take().is_some();
-            let own = inner.own(&self.output);
-            let here = own.next_probe.is_some();
-            own.forget();
-            here || everywhere
-        };
-        if ended {
-            self.plugin.released.notify_waiters();
-        }
-        ended
+    /// A batch got through. Gives the outputs that were held until then, and are not any more.
+    pub(crate) fn delivered(&self) -> Vec<Arc<str>> {
+        let mut inner = lock(&self.plugin.inner);
+        self.clear(&mut inner)
     }
 
-    /// Ends every quarantine of the plugin in this output by hand. Whether there was one.
-    pub(crate) fn release(&self) -> bool {
-        let held = self.quarantined();
-        self.delivered();
-        held
+    /// Ends the plugin's quarantine in this output by hand, and with it that of all outputs that were held together. Gives the others that are held
+    /// no longer; none where this one was not held.
+    pub(crate) fn release(&self) -> Option<Vec<Arc<str>>> {
+        let mut inner = lock(&self.plugin.inner);
+        if !inner.is_held(&self.output) {
+            return None;
+        }
+        let mut released = self.clear(&mut inner);
+        released.retain(|output| *output != self.output);
+        Some(released)
+    }
+
+    /// Nothing speaks against the plugin any more, but for what is known from another output alone. Gives the outputs that were held and are not any
+    /// more.
+    fn clear(&self, inner: &mut Inner) -> Vec<Arc<str>> {
+        let own = inner.own(&self.output);
+        let is_held = own.next_probe.is_some() || inner.next_probe.is_some();
+        let before = if is_held { inner.held() } else { vec![] };
+        inner.suspects.clear();
+        inner.next_probe = None;
+        inner.own(&self.output).forget();
+        if is_held {
+            self.plugin.released.notify_waiters();
+        }
+        before.into_iter().filter(|output| !inner.is_held(output)).collect()
     }
 
     /// Waits until a quarantine ends.
@@ -190,6 +204,11 @@ impl PluginHealth {
         let inner = lock(&self.plugin.inner);
         let others = inner.suspects.keys().filter(|other| **other != self.output);
         if inner.is_held_everywhere(&self.output) { others.cloned().collect() } else { vec![] }
+    }
+
+    /// In quarantine, when the next batch may be tried; that may be past. None where it is not held.
+    pub(crate) fn next_probe(&self) -> Option<Instant> {
+        lock(&self.plugin.inner).next_probe(&self.output)
     }
 
     /// In quarantine, when the next batch may be tried; none where one may be tried now.
@@ -320,10 +339,10 @@ mod tests {
         let health = alone();
         health.died(2, now);
         health.died(2, now);
-        assert!(!health.delivered());
+        assert!(health.delivered().is_empty());
         assert_eq!(health.died(2, now), Verdict::DeadLetter);
         let health = quarantined(now);
-        assert!(health.delivered());
+        assert_eq!(health.delivered(), ["o".into()]);
         assert!(!health.quarantined() && health.may_try(now));
         assert_eq!(health.died(2, now), Verdict::DeadLetter);
     }
@@ -351,7 +370,7 @@ mod tests {
         let third = second + PROBE_EVERY;
         assert!(a.held_until(third).is_some() && b.held_until(third).is_some() && c.may_try(third));
         // It gets through in one: it can do its work.
-        assert!(c.delivered());
+        assert_eq!(c.delivered(), ["a", "b", "c"].map(Into::into));
         assert!(!a.quarantined() && !b.quarantined() && a.may_try(third) && b.may_try(third));
     }
 
@@ -366,7 +385,30 @@ mod tests {
         assert!(bad.quarantined() && !good.quarantined());
         good.delivered();
         assert!(bad.quarantined(), "it is not the component");
-        assert!(bad.release() && !bad.quarantined() && !bad.release());
+        assert_eq!((bad.release(), bad.quarantined(), bad.release()), (Some(vec![]), false, None));
+    }
+
+    #[test]
+    fn a_quarantine_that_is_ended_by_hand_ends_for_all_that_were_held_together_and_begins_again_where_nothing_is_mended()
+     {
+        let (all, now) = (Quarantines::default(), Instant::now());
+        let [a, b, c] = ["a", "b", "c"].map(|output| all.join("digest", output.into()));
+        poison(&[&a, &b, &a, &c], now);
+        assert_eq!(c.release(), Some(vec!["a".into(), "b".into()]));
+        assert!(a.may_try(now) && b.may_try(now) && c.may_try(now));
+        use Verdict::{DeadLetter, Hold};
+        assert_eq!(poison(&[&c, &c, &c], now), [DeadLetter, DeadLetter, Hold]);
+        assert_eq!(poison(&[&a], now), [Hold], "its own three in a row, two of them before");
+        // What is known from one output alone is its own affair.
+        let alone = all.join("another digest", "alone".into());
+        let other = all.join("another digest", "other".into());
+        for _ in 0..3 {
+            poison(&[&alone], now);
+            other.delivered();
+        }
+        poison(&[&other, &other, &other], now);
+        assert!(alone.quarantined() && other.quarantined());
+        assert_eq!((other.release(), alone.quarantined()), (Some(vec![]), true));
     }
 
     #[test]

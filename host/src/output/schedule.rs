@@ -144,18 +144,22 @@ impl Schedule {
         &self.retired
     }
 
-    /// The output is another one now: what waits is tried at once. Where the component is another one too, what the last one died of says
-    /// nothing about it.
-    pub(crate) fn begin_anew(&self, other_component: bool) {
+    /// The output is another one now, or a person says so: what waits is tried at once. Gives how many. Where the component is another one too, what
+    /// the last one died of says nothing about it.
+    pub(crate) fn begin_anew(&self, other_component: bool) -> usize {
         let now = Instant::now();
-        for (when, job) in self.lock().values_mut() {
+        let mut waiting = self.lock();
+        for (when, job) in waiting.values_mut() {
             *when = now;
             if other_component {
                 (job.deaths, job.fresh_deaths) = (0, 0);
             }
         }
+        let batches = waiting.len();
+        drop(waiting);
         // The new ones may have looked already, and wait for what was then the time.
         self.again.changed.notify_waiters();
+        batches
     }
 
     /// What waits for another try.

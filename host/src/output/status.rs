@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::time::Instant;
+
 use crate::queue::{Fullness, Queue};
 use crate::record::now_ns;
 use crate::telemetry::Metrics;
@@ -60,6 +62,8 @@ pub struct OutputStatus {
     pub workers: Vec<WorkerState>,
     /// Whether its plugin is quarantined.
     pub quarantined: bool,
+    /// When one of its batches may be tried, where it is.
+    pub next_probe: Option<Instant>,
     /// Other outputs in which it dies of whatever it is given, where it is quarantined for that.
     pub quarantined_with: Vec<Arc<str>>,
     /// The last failure, until a batch is delivered.
@@ -141,6 +145,7 @@ impl StatusBoard {
             output: Arc::clone(&self.output),
             workers: inner.workers.clone(),
             quarantined,
+            next_probe: None,
             quarantined_with: vec![],
             last_failure: inner.last_failure.clone(),
             retries,

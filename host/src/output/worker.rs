@@ -10,13 +10,13 @@ use crate::config::tenant_in;
 use crate::plugin::{Death, Delivery, Failure, Outcome, StartError, Worker, WorkerContext};
 use crate::record::{Portion, now_ns};
 
-use super::Shared;
 use super::decision::{self, Next, Tried};
 use super::destination::Permit;
 use super::ending::QUARANTINED;
 use super::poison::{PROBE_EVERY, Verdict};
 use super::schedule::Job;
 use super::status::WorkerState;
+use super::{BY_DELIVERY, Shared};
 
 /// Waits between attempts to start a store: 200 ms doubled up to 5 s.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
@@ -149,8 +149,10 @@ async fn attempt(seat: Seat, mut job: Job, permit: Permit, number: u32, shared: 
     }
     match outcome {
         Outcome::Delivered { rejected } => {
-            if shared.health.delivered() {
-                tracing::info!(output = %shared.ending.output, "the plugin's quarantine is over: a batch got through");
+            let released = shared.health.delivered();
+            if !released.is_empty() {
+                tracing::info!(output = %shared.ending.output, outputs = ?released, "the plugin's quarantine is over: a batch got through");
+                released.iter().for_each(|output| shared.metrics.plugin_quarantine_ended(output, BY_DELIVERY));
                 shared.schedule.released();
             }
             shared.board.delivered();

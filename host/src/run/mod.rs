@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admin::{AdminServer, Reload};
+use crate::admin::{AdminServer, Doors, Quarantine, Reload};
 use crate::config::{Config, Faults, SourceConfig};
 use crate::dead_letter::DeadLetters;
 use crate::intake::Intake;
@@ -102,11 +102,14 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
     let (door, mut requests) = Door::new();
     if let Some(admin) = &config.admin {
         let server = AdminServer::bind(admin.listen).await.map_err(failed)?;
-        tracing::info!(listen = %server.address(), "admin server: /health, /ready, /metrics, /reload");
+        tracing::info!(listen = %server.address(), "admin server: /health, /ready, /metrics, /reload, /quarantine/end");
         let (board, stop) = (Arc::clone(&board), stop_background.clone());
-        let reload = admin.reload.then(|| Arc::new(door.clone()) as Arc<dyn Reload>);
+        let doors = Doors {
+            reload: admin.reload.then(|| Arc::new(door.clone()) as Arc<dyn Reload>),
+            quarantine: admin.end_quarantine.then(|| Arc::clone(&board) as Arc<dyn Quarantine>),
+        };
         background.spawn(async move {
-            if let Err(cause) = server.run(board, reload, stop).await {
+            if let Err(cause) = server.run(board, doors, stop).await {
                 tracing::error!(%cause, "the admin server ended");
             }
         });

@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::admin::{
-    Health, JournalHealth, KeptHealth, LastFailure, LastReload, OutputHealth, Phase, Reloaded, RetriesHealth, Status,
-    TenantHealth, WorkerHealth,
+    Health, JournalHealth, KeptHealth, LastFailure, LastReload, NotEnded, OutputHealth, Phase, Quarantine,
+    QuarantineEnded, QuarantineHealth, Reloaded, RetriesHealth, Status, TenantHealth, WorkerHealth,
 };
 use crate::config::units::format_size;
-use crate::config::{Config, OutputConfig, SourceConfig, tenant_in};
+use crate::config::{Config, OutputConfig, SourceConfig, nearest, tenant_in};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
@@ -183,8 +183,9 @@ fn quarantined(plugin: &str, output: &OutputStatus) -> String {
         _ => format!(", as in {}", others.join(", ")),
     };
     format!(
-        "output {}: its plugin {plugin} dies of whatever it is given{everywhere}, and is quarantined; one batch is tried now and then",
-        output.output
+        "output {name}: its plugin {plugin} dies of whatever it is given{everywhere}, and is quarantined; one batch is tried now and then, and \
+         all at once after `wharf quarantine end {name}`",
+        name = output.output
     )
 }
 
@@ -277,10 +278,38 @@ impl Status for Board {
     }
 }
 
+impl Quarantine for Board {
+    fn end_quarantine(&self, output: &str) -> Result<QuarantineEnded, NotEnded> {
+        let inner = self.lock();
+        if inner.phase == Phase::Starting {
+            return Err(NotEnded::Starting);
+        }
+        let handles: Vec<_> = inner.outputs.iter().map(|one| (one.plugin.clone(), one.handle.clone())).collect();
+        drop(inner);
+        let Some((plugin, handle)) = handles.iter().find(|(_, handle)| **handle.name() == *output) else {
+            let names: Vec<_> = handles.iter().map(|(_, handle)| handle.name()).collect();
+            let nearest = nearest(output, &names).map(str::to_owned);
+            return Err(NotEnded::Unknown { output: output.to_owned(), nearest });
+        };
+        let released = handle.end_quarantine().ok_or_else(|| NotEnded::NotQuarantined(output.to_owned()))?;
+        Ok(QuarantineEnded {
+            output: output.to_owned(),
+            plugin: plugin.clone(),
+            batches: released.batches,
+            with: released.with.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
 fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
     let since =
         |at_ns: i64| std::time::Duration::from_nanos(u64::try_from(now_ns() - at_ns).unwrap_or(0)).as_secs_f64();
+    let from_now = |when: Instant| when.saturating_duration_since(Instant::now()).as_secs_f64();
     OutputHealth {
+        quarantine: output.next_probe.filter(|_| output.quarantined).map(|next| QuarantineHealth {
+            next_try_in_seconds: from_now(next),
+            with: output.quarantined_with.iter().map(ToString::to_string).collect(),
+        }),
         name: output.output.to_string(),
         tenant: tenant_in(&output.output).map(str::to_owned),
         plugin,
@@ -293,7 +322,7 @@ fn shown(plugin: String, output: OutputStatus) -> OutputHealth {
             .collect(),
         retries: output.retries.map(|retries| RetriesHealth {
             batches: retries.batches,
-            next_in_seconds: retries.next.saturating_duration_since(Instant::now()).as_secs_f64(),
+            next_in_seconds: from_now(retries.next),
             reason: retries.why,
         }),
         last_failure: output.last_failure.map(|failure| LastFailure {
@@ -347,6 +376,7 @@ mod tests {
             output: "archive".into(),
             workers: vec![],
             quarantined: false,
+            next_probe: None,
             quarantined_with: vec![],
             last_failure: None,
             retries: None,

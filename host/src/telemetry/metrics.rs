@@ -181,6 +181,12 @@ struct ByOutputClass {
     class: &'static str,
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutputEnd {
+    #[prometheus(flatten)]
+    output: OutputName,
+    by: &'static str,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutputCapability {
     #[prometheus(flatten)]
     output: OutputName,
@@ -214,6 +220,9 @@ struct ByResult {
 
 /// How reloads end.
 pub const RELOADS: [&str; 4] = ["applied", "unchanged", "refused", "failed"];
+
+/// How a quarantine ends, as [`crate::output`] has it.
+const QUARANTINE_ENDS: [&str; 2] = ["hand", "delivery"];
 
 /// Every state of a worker, as [`crate::output::WorkerState`] has it.
 const WORKER_STATES: [&str; 6] = ["starting", "idle", "waiting_for_retry", "paused", "busy", "stopped"];
@@ -280,6 +289,7 @@ struct Inner {
     /// What each output runs now.
     running: Mutex<HashMap<String, ByOutputPlugin>>,
     plugin_quarantined: Level<ByOutput>,
+    plugin_quarantines_ended: Count<ByOutputEnd>,
     plugin_series: PluginSeries,
 }
 
@@ -419,6 +429,11 @@ impl Metrics {
             "1 where an output's batches are not tried because its component ended too many stores",
             inner.plugin_quarantined.clone(),
         );
+        r.register(
+            "output_plugin_quarantines_ended",
+            "Quarantines of an output's component that are over, by what ended them",
+            inner.plugin_quarantines_ended.clone(),
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "The version of Wharf that runs", build);
         registry.register_collector(Box::new(inner.plugin_series.clone()));
@@ -504,6 +519,9 @@ impl Metrics {
         self.inner.plugin.get_or_create(&by).set(1);
         drop(running);
         self.plugin_quarantined(output, false);
+        for by in QUARANTINE_ENDS {
+            drop(self.inner.plugin_quarantines_ended.get_or_create(&ByOutputEnd { output: output.into(), by }));
+        }
         for class in classes {
             let by = ByOutputClass { output: output.into(), class };
             self.inner.plugin_failures.get_or_create(&by).inc_by(0);
@@ -533,6 +551,10 @@ impl Metrics {
     /// Whether an output's batches are held because its component ended too many stores.
     pub fn plugin_quarantined(&self, output: &str, is: bool) {
         self.inner.plugin_quarantined.get_or_create(&ByOutput { output: output.into() }).set(i64::from(is));
+    }
+    /// A quarantine of an output's component is over. `by` is one of a few fixed words.
+    pub fn plugin_quarantine_ended(&self, output: &str, by: &'static str) {
+        self.inner.plugin_quarantines_ended.get_or_create(&ByOutputEnd { output: output.into(), by }).inc();
     }
     /// An HTTP request came to its end.
     pub fn http(&self, output: &str, exchange: &HttpExchange) {

@@ -104,9 +104,35 @@ async fn a_component_that_is_bad_in_two_outputs_is_known_as_such_in_the_third_an
     until("it waits for its turn", || archive.status().workers == [WorkerState::WaitingForRetry]).await;
     assert_eq!(wharf.delivered(), 0);
     // A person ends it.
-    assert!(archive.end_quarantine());
+    let released = archive.end_quarantine().unwrap();
+    assert_eq!(released.with, ["a".into(), "b".into()]);
     until("it is delivered", || wharf.delivered() == 1 && archive.is_empty()).await;
     assert!(!archive.status().quarantined);
+    assert_eq!(archive.end_quarantine(), None, "there is none any more");
+    let ended = |output: &str| {
+        wharf.count(&format!(r#"wharf_output_plugin_quarantines_ended_total{{output="{output}",by="hand"}}"#))
+    };
+    assert_eq!(["a", "b", "archive"].map(ended), [1, 1, 1]);
+}
+
+/// A batch that was held is not taken to be poison for what it died of before a person said that it may be tried: it has two fresh stores again. That the
+/// component is as bad as it was is then found out as the first time.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_held_is_tried_anew_at_once_when_a_person_ends_the_quarantine() {
+    let place = Place::new();
+    let mut wharf = place.archive().await;
+    for body in ["1", "2", "3", "4", "5"] {
+        wharf.put("trap", &[body]).await;
+    }
+    let output = wharf.start(QUICK).await;
+    until("the plugin is quarantined", || output.status().quarantined && output.status().retries.is_some()).await;
+    let told = output.status().next_probe.unwrap();
+    assert!(told > tokio::time::Instant::now() + Duration::from_secs(60), "the next probe is two minutes off");
+    let lost = wharf.stores_lost("trap");
+    assert_eq!(output.end_quarantine().map(|released| released.batches), Some(1));
+    until("it is quarantined again", || output.status().quarantined && wharf.stores_lost("trap") >= lost + 6).await;
+    let bodies: Vec<_> = wharf.told().into_iter().map(|(_, body, _)| body).collect();
+    assert_eq!(bodies, ["1", "2", "3", "4"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,6 +27,7 @@ mod plugin_languages;
 mod plugin_projects;
 mod plugin_trial;
 mod power_cut;
+mod quarantine;
 mod reload;
 mod reload_refused;
 mod reload_support;
