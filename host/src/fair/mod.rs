@@ -5,16 +5,19 @@
 //! share is next ([`book`] is the rule, without threads or clocks). Work that blocks on the disk takes no turn, since it computes nothing: of each
 //! tenant a few such jobs run at a time ([`Tenant::on_disk`]).
 //!
-//! The cores are the process's, so these books are too. What has no tenant is the operator's own, which is one tenant by itself.
+//! The cores are the process's, so these books are too. What has no tenant is the operator's own, which is one tenant by itself. What each had to wait
+//! for, and how long, is counted here as well ([`WaitFor`]), also by rooms that have a queue of their own.
 
 mod book;
 mod paced;
 mod turns;
+mod waits;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
@@ -23,6 +26,9 @@ use crate::config::{TenantConfig, tenant_in};
 pub(crate) use paced::Paced;
 use turns::Turns;
 pub(crate) use turns::{current, job};
+pub(crate) use waits::Wait;
+use waits::Waits;
+pub use waits::{WaitFor, Waited};
 
 /// Jobs of one tenant that wait for the disk at a time. The state makes one change after the other, so more of them would only stand before its door,
 /// where the first to come is the first to go.
@@ -64,6 +70,9 @@ struct Inner {
     /// Its place in the books.
     account: usize,
     disk: Arc<Semaphore>,
+    waits: Waits,
+    /// CPU of the turns that it had, nanoseconds.
+    cpu: AtomicU64,
 }
 
 impl fmt::Debug for Tenant {
@@ -90,7 +99,9 @@ impl Tenant {
     fn in_turns(name: Option<Arc<str>>, turns: &Turns) -> Self {
         let disk = Arc::new(Semaphore::new(ON_DISK_AT_ONCE));
         let account = turns.open_account();
-        Self { inner: Arc::new(Inner { name, share: AtomicU32::new(1), turns: turns.clone(), account, disk }) }
+        let (share, turns) = (AtomicU32::new(1), turns.clone());
+        let (waits, cpu) = (Waits::default(), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { name, share, turns, account, disk, waits, cpu }) }
     }
 
     /// Its name; none is the operator.
@@ -112,6 +123,12 @@ impl Tenant {
         self.inner.turns.set_share(self.inner.account, share);
     }
 
+    /// CPU that it had in turns until now.
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        Duration::from_nanos(self.inner.cpu.load(Ordering::Relaxed))
+    }
+
     /// A future that takes a turn for each time that it is polled.
     pub(crate) fn paced<F: Future>(&self, future: F) -> Paced<F> {
         Paced::new(self.clone(), future)
@@ -125,8 +142,15 @@ impl Tenant {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, tokio::task::JoinError> {
-        // Never closed.
-        let place = Arc::clone(&self.inner.disk).acquire_owned().await.ok();
+        let disk = Arc::clone(&self.inner.disk);
+        let place = match Arc::clone(&disk).try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) => {
+                let _waits = self.waits(WaitFor::Disk);
+                // Never closed.
+                disk.acquire_owned().await.ok()
+            }
+        };
         tokio::task::spawn_blocking(move || {
             let done = work();
             drop(place);

@@ -106,6 +106,7 @@ mod tests {
     use futures_util::FutureExt as _;
     use futures_util::poll;
 
+    use super::super::WaitFor;
     use super::super::turns::{Turn, Turns, current, job};
     use super::*;
 
@@ -128,8 +129,23 @@ mod tests {
         let held = hold(&b);
         let mut waits = a.paced(ready(7));
         assert_eq!(poll!(&mut waits), Poll::Pending);
+        let counted = |tenant: &Tenant| {
+            let waited = tenant.waited(WaitFor::Cpu);
+            (waited.now, waited.times)
+        };
+        assert_eq!((counted(&a), counted(&b)), ((1, 0), (0, 0)));
         drop(held);
         assert_eq!(waits.await, 7);
+        assert_eq!((counted(&a), counted(&b)), ((0, 1), (0, 0)), "who had its turn at once did not wait");
+    }
+
+    #[tokio::test]
+    async fn what_turns_cost_is_added_up_for_the_tenant_that_had_them() {
+        let [a, b] = two();
+        assert_eq!((a.cpu(), b.cpu()), (Duration::from_secs(1), Duration::ZERO));
+        hold(&b).costs(Duration::from_millis(3));
+        hold(&b).costs(Duration::from_millis(4));
+        assert_eq!(b.cpu(), Duration::from_millis(7));
     }
 
     #[tokio::test]
@@ -138,10 +154,17 @@ mod tests {
         let held = hold(&b);
         let (mut first, mut second) = (a.paced(ready(1)), a.paced(ready(2)));
         assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        assert_eq!(a.waited(WaitFor::Cpu).now, 2);
         // Granted, but not polled again before it is dropped.
         drop(held);
         drop(first);
         assert_eq!(second.await, 2);
+        let held = hold(&b);
+        let mut third = a.paced(ready(3));
+        assert!(poll!(&mut third).is_pending());
+        drop(third);
+        assert_eq!((a.waited(WaitFor::Cpu).now, a.waited(WaitFor::Cpu).times), (0, 3), "who gave up waited as well");
+        drop(held);
         assert_eq!(hold(&b).with(|| 4), 4);
     }
 

@@ -1,6 +1,7 @@
 //! The turns themselves: the book under its lock, jobs on threads that may compute.
 
 use std::cell::RefCell;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -9,9 +10,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::Tenant;
 use super::book::{Book, Kind};
 use super::paced::Ticket;
+use super::{Tenant, Wait, WaitFor};
 
 thread_local! {
     /// The tenant whose turn this thread has.
@@ -21,7 +22,13 @@ thread_local! {
 type Begin = Box<dyn FnOnce(Duration) + Send>;
 
 /// What waits for a turn.
-pub(super) enum Waiter {
+pub(super) struct Waiter {
+    work: Work,
+    /// For as long as it waits.
+    wait: Wait,
+}
+
+enum Work {
     /// A future, to be polled again.
     Future(Arc<Ticket>),
     /// A job, to be begun, with the time at which it was granted its turn.
@@ -67,14 +74,16 @@ impl Turns {
     /// Begins those whose turn it is.
     fn give_out(&self, mut book: MutexGuard<'_, Book<Waiter>>) {
         let now = self.now();
-        let (mut wakers, mut jobs) = (vec![], vec![]);
-        while let Some((_, waiter)) = book.next(now) {
-            match waiter {
-                Waiter::Future(ticket) => wakers.extend(ticket.grant(now)),
-                Waiter::Job(begin) => jobs.push(begin),
+        let (mut wakers, mut jobs, mut waits) = (vec![], vec![], vec![]);
+        while let Some((_, Waiter { work, wait })) = book.next(now) {
+            waits.push(wait);
+            match work {
+                Work::Future(ticket) => wakers.extend(ticket.grant(now)),
+                Work::Job(begin) => jobs.push(begin),
             }
         }
         drop(book);
+        drop(waits);
         wakers.into_iter().for_each(Waker::wake);
         jobs.into_iter().for_each(|begin| begin(now));
     }
@@ -85,7 +94,8 @@ impl Tenant {
     pub(super) fn ask(&self, ticket: impl FnOnce() -> Arc<Ticket>) -> Option<Turn> {
         let turns = &self.inner.turns;
         let now = turns.now();
-        let at_once = turns.book().ask(self.inner.account, Kind::Poll, now, (), |()| Waiter::Future(ticket()));
+        let waiter = |()| Waiter { work: Work::Future(ticket()), wait: self.waits(WaitFor::Cpu) };
+        let at_once = turns.book().ask(self.inner.account, Kind::Poll, now, (), waiter);
         at_once.map(|()| self.granted(now))
     }
 
@@ -106,7 +116,7 @@ impl Tenant {
             None => {
                 book.forget(
                     self.inner.account,
-                    |waiter| matches!(waiter, Waiter::Future(other) if Arc::ptr_eq(other, ticket)),
+                    |waiter| matches!(&waiter.work, Work::Future(other) if Arc::ptr_eq(other, ticket)),
                 );
             }
         }
@@ -122,7 +132,8 @@ impl Tenant {
             runtime.spawn_blocking(move || turn.with(work));
         });
         let now = turns.now();
-        let begin = turns.book().ask(self.inner.account, Kind::Job, now, begin, Waiter::Job);
+        let waiter = |begin| Waiter { work: Work::Job(begin), wait: self.waits(WaitFor::Cpu) };
+        let begin = turns.book().ask(self.inner.account, Kind::Job, now, begin, waiter);
         if let Some(begin) = begin {
             begin(now);
         }
@@ -159,6 +170,8 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let turns = &self.tenant.inner.turns;
+        let nanos = u64::try_from(self.cpu.as_nanos()).unwrap_or(u64::MAX);
+        self.tenant.inner.cpu.fetch_add(nanos, Ordering::Relaxed);
         let mut book = turns.book();
         book.end(self.tenant.inner.account, self.granted, self.cpu);
         turns.give_out(book);

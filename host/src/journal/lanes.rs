@@ -4,12 +4,12 @@
 //! take turns, at each a lane is credited some bytes for its share, and it sends chunks while its credit lasts. So a tenant with a thousand chunks waiting takes
 //! no more of the disk than its share while others have something to write, and all of it when they have not.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shared::Waiting;
-use crate::fair::Tenant;
+use crate::fair::{Tenant, WaitFor};
 
 /// A group ends when it has so many bytes or chunks: large enough that the sync's cost does not show, small enough that nobody
 /// waits long for the others.
@@ -67,7 +67,8 @@ impl Lanes {
     }
 
     /// Behind all that wait in the same lane.
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, mut waiting: Waiting) {
+        waiting.wait = Some(waiting.lane.tenant.waits(WaitFor::Journal));
         match self.busy.iter_mut().find(|busy| Arc::ptr_eq(&busy.lane, &waiting.lane)) {
             Some(busy) => busy.waiting.push_back(waiting),
             None => {
@@ -95,7 +96,7 @@ impl Lanes {
                 }
                 busy.credit = busy.credit.saturating_sub(length);
                 bytes += length;
-                group.extend(busy.waiting.pop_front());
+                group.extend(busy.waiting.pop_front().map(|it| Waiting { wait: None, ..it }));
             }
             // What a lane did not use is not saved up: it had nothing to send.
             if !busy.waiting.is_empty() {
@@ -104,6 +105,16 @@ impl Lanes {
             }
         }
         group
+    }
+
+    /// Bytes that wait, by tenant; those of none are the operator's.
+    pub(super) fn bytes(&self) -> HashMap<Option<Arc<str>>, u64> {
+        let mut bytes = HashMap::new();
+        for busy in &self.busy {
+            *bytes.entry(busy.lane.tenant.name().cloned()).or_default() +=
+                busy.waiting.iter().map(Waiting::length).sum::<u64>();
+        }
+        bytes
     }
 
     /// All that waits.
@@ -182,6 +193,29 @@ mod tests {
             }
         }
         assert_eq!(seen, [300, 300, 300]);
+    }
+
+    /// A tenant may have several lanes, one for each source; what waits in them is told together.
+    #[test]
+    fn what_waits_is_told_by_tenant_and_has_waited_when_it_goes() {
+        let [one, two, other] = ["lanes/told", "lanes/told", "lanes/told-other"].map(|name| lane(name, 1));
+        let mut lanes = Lanes::default();
+        lanes.push(waiting(&one, 10_000));
+        lanes.push(waiting(&two, 20_000));
+        lanes.push(waiting(&other, 40_000));
+        let bytes = lanes.bytes();
+        let of = |lane: &Arc<Lane>| (bytes[&lane.tenant.name().cloned()], lane.tenant.waited(WaitFor::Journal).now);
+        assert!((30_000..31_000).contains(&of(&one).0) && of(&one) == of(&two), "{bytes:?}");
+        assert!((40_000..41_000).contains(&of(&other).0), "{bytes:?}");
+        assert_eq!((of(&one).1, of(&other).1), (2, 1));
+        let group = lanes.take_group();
+        assert_eq!(group.len(), 3);
+        let waited = [&one, &other].map(|lane| lane.tenant.waited(WaitFor::Journal));
+        assert_eq!(waited.map(|it| (it.now, it.times)), [(0, 2), (0, 1)], "it does not wait in its lane any more");
+        assert!(lanes.bytes().is_empty());
+        lanes.push(waiting(&other, 1_000));
+        drop(lanes.take_all());
+        assert_eq!(other.tenant.waited(WaitFor::Journal).now, 0);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod table;
 mod tests;
 mod writer;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -397,6 +398,10 @@ impl Journal {
     pub fn usage(&self) -> Usage {
         let quarantined = self.shared.quarantined_records.load(Ordering::Relaxed);
         self.shared.table().usage(self.shared.commits.load(Ordering::Relaxed), quarantined)
+    }
+    /// Bytes that wait to be written, by tenant; those of none are the operator's. A tenant of whom nothing waits is not there.
+    pub fn waiting_bytes(&self) -> HashMap<Option<Arc<str>>, u64> {
+        self.shared.work().waiting.bytes()
     }
     /// Whether appends are taken, and when that changes.
     pub fn condition(&self) -> watch::Receiver<Condition> {

@@ -13,6 +13,7 @@ use super::lanes::{Lane, Lanes};
 use super::recover::Opened;
 use super::table::Table;
 use super::{AppendError, Condition};
+use crate::fair::Wait;
 use crate::record::{Chunk, ChunkId, ChunkMeta};
 
 /// A chunk that waits for its place, already as bytes.
@@ -25,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) lane: Arc<Lane>,
     /// It is not to be taken when more than these were refused of its lane.
     pub(super) seen: Option<u64>,
+    /// For as long as it waits in its lane.
+    pub(super) wait: Option<Wait>,
 }
 
 impl Waiting {
@@ -35,7 +38,7 @@ impl Waiting {
         reply: oneshot::Sender<Result<ChunkId, AppendError>>,
     ) -> Self {
         let (head, bodies) = chunk.encode();
-        Self { head, bodies, meta: chunk.meta().clone(), reply, lane: Arc::clone(lane), seen }
+        Self { head, bodies, meta: chunk.meta().clone(), reply, lane: Arc::clone(lane), seen, wait: None }
     }
     /// Whether a chunk was refused behind which this one was meant to be.
     pub(super) fn overtakes(&self) -> bool {

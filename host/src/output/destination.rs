@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::config::RetryConfig;
+use crate::fair::{Tenant, WaitFor};
 use crate::plugin::{Failure, FailureKind};
 
 use super::backoff;
@@ -23,6 +24,7 @@ pub(super) const DOWN_AFTER: u32 = 3;
 #[derive(Debug)]
 pub struct Destination {
     name: String,
+    tenant: Tenant,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -54,9 +56,9 @@ impl Drop for Permit {
 }
 
 impl Destination {
-    fn new(name: String) -> Self {
+    fn new(tenant: Tenant, name: String) -> Self {
         let state = State { limit: 0.0, most: 0.0, in_flight: 0, failures_in_a_row: 0, closed_until: None };
-        Self { name, state: Mutex::new(state), changed: Notify::new() }
+        Self { name, tenant, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// For messages.
@@ -89,19 +91,24 @@ impl Destination {
 
     /// Waits for leave to deliver.
     pub(crate) async fn permit(self: &Arc<Self>) -> Permit {
+        let mut waits = None;
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            match self.try_permit(Instant::now()) {
+            let until = match self.try_permit(Instant::now()) {
                 Ok(permit) => return permit,
-                Err(Some(until)) => {
+                Err(until) => until,
+            };
+            waits.get_or_insert_with(|| self.tenant.waits(WaitFor::Destination));
+            match until {
+                Some(until) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(until) => {}
                         () = changed => {}
                     }
                 }
-                Err(None) => changed.await,
+                None => changed.await,
             }
         }
     }
@@ -178,7 +185,7 @@ impl Destinations {
         if let Some(known) = self.by_name.get(&key).and_then(Weak::upgrade) {
             return known;
         }
-        let made = Arc::new(Destination::new(name.to_owned()));
+        let made = Arc::new(Destination::new(Tenant::named(tenant), name.to_owned()));
         self.by_name.insert(key, Arc::downgrade(&made));
         made
     }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::OnQuarantine;
+use crate::fair::{Tenant, Wait, WaitFor};
 use crate::queue::{Batch, Queue};
 
 use super::destination::{DOWN_AFTER, Destination};
@@ -67,10 +68,12 @@ pub(crate) struct Schedule {
 /// The batches that wait for another try: they stay when the output's workers are replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Again {
-    /// By the batch's number.
-    waiting: Mutex<BTreeMap<u64, (Instant, Job)>>,
+    waiting: Mutex<Waiting>,
     changed: Notify,
 }
+
+/// Until when each batch waits, by its number.
+type Waiting = BTreeMap<u64, (Instant, Job, Wait)>;
 
 #[derive(Debug)]
 pub(super) enum Pick {
@@ -113,7 +116,8 @@ impl Schedule {
     /// Puts a job back until `when`; where others have taken over meanwhile, for these to try at once, as all that waited then.
     pub(crate) fn again_at(&self, when: Instant, job: Job) {
         let when = if self.retired.is_cancelled() { when.min(Instant::now()) } else { when };
-        self.lock().insert(job.batch.row.number, (when, job));
+        let wait = Tenant::of(self.queue.output()).waits(WaitFor::Retry);
+        self.lock().insert(job.batch.row.number, (when, job, wait));
         self.again.changed.notify_waiters();
     }
 
@@ -149,7 +153,7 @@ impl Schedule {
     pub(crate) fn begin_anew(&self, other_component: bool) -> usize {
         let now = Instant::now();
         let mut waiting = self.lock();
-        for (when, job) in waiting.values_mut() {
+        for (when, job, _) in waiting.values_mut() {
             *when = now;
             if other_component {
                 (job.deaths, job.fresh_deaths) = (0, 0);
@@ -166,7 +170,7 @@ impl Schedule {
     pub(crate) fn retries(&self) -> Option<Retries> {
         let held = self.health.held_until(Instant::now());
         let waiting = self.lock();
-        let (when, job) = waiting.values().min_by_key(|(when, job)| (*when, job.batch.row.number))?;
+        let (when, job, _) = waiting.values().min_by_key(|(when, job, _)| (*when, job.batch.row.number))?;
         let why = if held.is_some() {
             "its plugin is quarantined, and tried with one batch now and then".to_owned()
         } else {
@@ -175,7 +179,7 @@ impl Schedule {
         Some(Retries { batches: waiting.len(), next: held.map_or(*when, |held| held.max(*when)), why })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Instant, Job)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.again.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,13 +191,13 @@ impl Schedule {
             return Pick::Held(probe);
         }
         let down = self.destination.is_down();
-        let probed = waiting.values().all(|(_, job)| job.failures >= DOWN_AFTER);
+        let probed = waiting.values().all(|(_, job, _)| job.failures >= DOWN_AFTER);
         let draw = waiting.len() < MOST_WAITING && (!down || probed);
-        let first = waiting.iter().map(|(number, (when, _))| (*when, *number)).min();
+        let first = waiting.iter().map(|(number, (when, ..))| (*when, *number)).min();
         if let Some((_, number)) = first.filter(|(when, _)| *when <= now)
             && !(draw_first && down && draw)
             && self.health.may_try(now)
-            && let Some((_, job)) = waiting.remove(&number)
+            && let Some((_, job, _)) = waiting.remove(&number)
         {
             return Pick::Job(Box::new(job));
         }
@@ -223,7 +227,7 @@ impl Schedule {
                 Pick::Job(job) => return Some(*job),
                 Pick::Held(_) if stopping => return None,
                 Pick::Held(probe) if self.gives_up() => match self.lock().pop_first() {
-                    Some((_, (_, job))) => return Some(Job { given_up: true, ..job }),
+                    Some((_, (_, job, _))) => return Some(Job { given_up: true, ..job }),
                     None => (Some(probe), !drained),
                 },
                 Pick::Held(probe) => (Some(probe), false),

@@ -10,6 +10,7 @@ use crate::admin::{
 };
 use crate::config::units::format_size;
 use crate::config::{Config, OutputConfig, SourceConfig, nearest, tenant_in};
+use crate::fair::{Tenant, WaitFor};
 use crate::intake::wants;
 use crate::journal::{Condition, Journal};
 use crate::output::{OutputHandle, OutputStatus};
@@ -152,6 +153,22 @@ impl Board {
         tenants.into_iter().map(of).collect()
     }
 
+    /// What each tenant of the configuration, and the operator, waits for, and had.
+    fn waits_now(&self) {
+        let inner = self.lock();
+        let (journal, tenants) = (inner.journal.clone(), inner.tenants.clone());
+        drop(inner);
+        let lanes = journal.map(|journal| journal.waiting_bytes()).unwrap_or_default();
+        for name in tenants.iter().map(|(name, _)| Some(name.as_str())).chain([None]) {
+            let tenant = Tenant::named(name);
+            let lane = lanes.get(&name.map(Into::into)).copied().unwrap_or(0);
+            self.metrics.tenant_share(name, lane, tenant.cpu());
+            for what in WaitFor::ALL {
+                self.metrics.tenant_waits(name, what.as_str(), tenant.waited(what));
+            }
+        }
+    }
+
     fn journal_now(&self) -> JournalHealth {
         let Some(journal) = self.lock().journal.clone() else { return JournalHealth::default() };
         let usage = journal.usage();
@@ -266,6 +283,7 @@ impl Status for Board {
 
     fn metrics(&self) -> String {
         self.journal_now();
+        self.waits_now();
         let outputs = self.outputs_now();
         for tenant in self.tenants_now(&outputs) {
             self.metrics.tenant_queue(&tenant.name, tenant.queue_bytes);
@@ -368,6 +386,28 @@ mod tests {
         let shown: Vec<_> =
             tenants.iter().map(|it| (it.name.as_str(), it.queue_bytes, it.journal_limit_bytes)).collect();
         assert_eq!(shown, [("acme", 0, Some(300)), ("globex", 0, None)]);
+    }
+
+    #[test]
+    fn metrics_tell_of_every_tenant_of_the_configuration_and_the_operator_what_each_waits_for() {
+        let board = Board::new(Metrics::new());
+        board.lock().tenants = vec![("told-of".into(), None)];
+        let wait = Tenant::named(Some("told-of")).waits(WaitFor::Destination);
+        let shown = || board.metrics();
+        let line = |name: &str, value: &str| {
+            format!("wharf_tenant_{name}{{tenant=\"told-of\",for=\"destination\"}} {value}\n")
+        };
+        let text = shown();
+        for wanted in [line("waiting", "1"), line("waits_total", "0"), line("waited_seconds_total", "0.0")] {
+            assert!(text.contains(&wanted), "{wanted} is not in {text}");
+        }
+        for what in ["cpu", "disk", "journal", "destination", "retry"] {
+            assert!(text.contains(&format!("wharf_tenant_waiting{{for=\"{what}\"}} ")), "{what}: {text}");
+        }
+        drop(wait);
+        let text = shown();
+        assert!(text.contains(&line("waiting", "0")) && text.contains(&line("waits_total", "1")), "{text}");
+        assert!(!text.contains(&line("waited_seconds_total", "0.0")), "{text}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::plugin_series::PluginSeries;
+use crate::fair::Waited;
 
 /// What [`Metrics::render`] gives, as HTTP names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -125,6 +126,33 @@ impl EncodeLabelSet for OutputName {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByTenant {
     tenant: String,
+}
+/// A tenant, or the operator, whose series have no such label.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct TenantName(Option<String>);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByAnyTenant {
+    #[prometheus(flatten)]
+    tenant: TenantName,
+}
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByTenantWait {
+    #[prometheus(flatten)]
+    tenant: TenantName,
+    r#for: &'static str,
+}
+impl From<Option<&str>> for TenantName {
+    fn from(name: Option<&str>) -> Self {
+        Self(name.map(str::to_owned))
+    }
+}
+impl EncodeLabelSet for TenantName {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        match &self.0 {
+            Some(tenant) => ("tenant", tenant.as_str()).encode(encoder.encode_label()),
+            None => Ok(()),
+        }
+    }
 }
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByTenantLimit {
@@ -255,6 +283,11 @@ struct Inner {
     tenant_accepted_bytes: Count<ByTenant>,
     tenant_refused: Count<ByTenantLimit>,
     tenant_queue_bytes: Level<ByTenant>,
+    tenant_cpu: Family<ByAnyTenant, Counter<f64, AtomicU64>>,
+    tenant_lane_bytes: Level<ByAnyTenant>,
+    tenant_waits: Count<ByTenantWait>,
+    tenant_waited: Family<ByTenantWait, Counter<f64, AtomicU64>>,
+    tenant_waiting: Level<ByTenantWait>,
     durable_records: Count<ByOutput>,
     durable_bytes: Count<ByOutput>,
     delivered_records: Count<ByOutput>,
@@ -345,6 +378,23 @@ impl Metrics {
             "Bytes of chunks that are not settled, of all outputs of a tenant",
             inner.tenant_queue_bytes.clone(),
         );
+        r.register(
+            "tenant_cpu_seconds",
+            "CPU time of a tenant's turns: its components, what the host does for them, its connections",
+            inner.tenant_cpu.clone(),
+        );
+        r.register(
+            "tenant_lane_bytes",
+            "Bytes of a tenant's chunks that wait to be written to the journal",
+            inner.tenant_lane_bytes.clone(),
+        );
+        r.register(
+            "tenant_waits",
+            "Waits of a tenant that are over, by what it waited for",
+            inner.tenant_waits.clone(),
+        );
+        r.register("tenant_waited_seconds", "How long those took together", inner.tenant_waited.clone());
+        r.register("tenant_waiting", "Waits of a tenant that are not over", inner.tenant_waiting.clone());
         r.register("durable_records", "Records on disk for an output", inner.durable_records.clone());
         r.register("durable_bytes", "Bytes of bodies on disk for an output", inner.durable_bytes.clone());
         r.register("delivered_records", "Records confirmed by the destination", inner.delivered_records.clone());
@@ -594,6 +644,21 @@ impl Metrics {
         let by = ByTenant { tenant: tenant.into() };
         self.inner.tenant_queue_bytes.get_or_create(&by).set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
+    /// What a tenant's lane into the journal holds now, and CPU that the tenant had so far; none is the operator.
+    pub fn tenant_share(&self, tenant: Option<&str>, lane_bytes: u64, cpu: Duration) {
+        let by = ByAnyTenant { tenant: tenant.into() };
+        self.inner.tenant_lane_bytes.get_or_create(&by).set(i64::try_from(lane_bytes).unwrap_or(i64::MAX));
+        // Counted elsewhere; here is only what was counted.
+        self.inner.tenant_cpu.get_or_create(&by).inner().store(cpu.as_secs_f64().to_bits(), Ordering::Relaxed);
+    }
+    /// How much a tenant waited so far for one of a few things; none is the operator.
+    pub fn tenant_waits(&self, tenant: Option<&str>, what: &'static str, waited: Waited) {
+        let by = ByTenantWait { tenant: tenant.into(), r#for: what };
+        self.inner.tenant_waits.get_or_create(&by).inner().store(waited.times, Ordering::Relaxed);
+        let took = waited.took.as_secs_f64().to_bits();
+        self.inner.tenant_waited.get_or_create(&by).inner().store(took, Ordering::Relaxed);
+        self.inner.tenant_waiting.get_or_create(&by).set(i64::try_from(waited.now).unwrap_or(i64::MAX));
+    }
     /// A source could not take records whole.
     pub fn discarded(&self, source: &str, reason: &str, records: u64) {
         let by = BySourceReason { source: source.into(), reason: reason.into() };
@@ -763,6 +828,32 @@ mod tests {
             "wharf_tenant_accepted_records_total{tenant=\"acme\"} 0",
             "wharf_tenant_refused_total{tenant=\"acme\",limit=\"journal\"} 1",
             "wharf_tenant_queue_bytes{tenant=\"acme\"} 7",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn what_a_tenant_waits_for_is_told_by_its_name_and_the_operators_by_none() {
+        let metrics = Metrics::new();
+        let waited = |times, millis, now| Waited { times, took: Duration::from_millis(millis), now };
+        metrics.tenant_waits(Some("acme"), "cpu", waited(2, 1500, 1));
+        metrics.tenant_waits(Some("acme"), "cpu", waited(3, 2500, 0));
+        metrics.tenant_waits(None, "journal", waited(7, 250, 4));
+        metrics.tenant_share(Some("acme"), 4096, Duration::from_millis(1250));
+        metrics.tenant_share(None, 0, Duration::ZERO);
+        let text = metrics.render();
+        for line in [
+            "wharf_tenant_waits_total{tenant=\"acme\",for=\"cpu\"} 3",
+            "wharf_tenant_waited_seconds_total{tenant=\"acme\",for=\"cpu\"} 2.5",
+            "wharf_tenant_waiting{tenant=\"acme\",for=\"cpu\"} 0",
+            "wharf_tenant_waits_total{for=\"journal\"} 7",
+            "wharf_tenant_waited_seconds_total{for=\"journal\"} 0.25",
+            "wharf_tenant_waiting{for=\"journal\"} 4",
+            "wharf_tenant_lane_bytes{tenant=\"acme\"} 4096",
+            "wharf_tenant_cpu_seconds_total{tenant=\"acme\"} 1.25",
+            "wharf_tenant_lane_bytes 0",
+            "wharf_tenant_cpu_seconds_total 0.0",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
         }
