@@ -75,6 +75,10 @@ pub(crate) fn attack(attack: &str, argument: &str, batch: &WitBatch) -> Option<A
             until_refused(|n| storage::compare_and_set(&format!("{n}"), None, Some(&[0; 1024])).map(drop))
         }
         "fill_progress" => until_refused(|n| storage::progress_set(batch, &format!("{n}"), &[0; 1024])),
+        "fill_counters" if argument == "short" => {
+            until_refused(|n| sequence::assign(&format!("{n}"), batch, 0).map(drop))
+        }
+        "count_again" => failed(format!("{:?}", sequence::assign(argument, batch, 0))),
         "fill_counters" => until_refused(|n| sequence::assign(&format!("{n}{}", "x".repeat(500)), batch, 0).map(drop)),
         "huge_key" => told(storage::set(&"k".repeat(1 << 20), b"v")),
         "huge_value" => told(storage::set("k", &vec![0; 4 << 20])),

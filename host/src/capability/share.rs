@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::limit::Reached;
 use crate::config::{Limit, Limits, tenant_in};
+use crate::state::Most;
 
 /// So much in all. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -159,7 +160,7 @@ pub(crate) struct TenantShare {
     /// HTTP requests.
     pub(crate) http: HttpShare,
     /// Bytes of all rows that they may hold.
-    pub(crate) storage: u64,
+    pub(crate) kept: Most,
 }
 
 /// What tenants' shares are found by: the name, and the limits that are the tenant's.
@@ -183,7 +184,7 @@ impl TenantShare {
         let new = Arc::new(Self {
             memory: Budget::new(Limit::TenantMemory, place(Limit::TenantMemory), limits.of(Limit::TenantMemory)),
             http: HttpShare::of_tenant(limits, output),
-            storage: limits.of(Limit::TenantStorage),
+            kept: Most { bytes: limits.of(Limit::TenantStorage), counters: limits.of(Limit::TenantCounters) },
         });
         shares.insert(key, Arc::downgrade(&new));
         Some(new)

@@ -1,8 +1,8 @@
 //! `storage`: small durable state of an output.
 //!
 //! An output has a namespace of its own; how much it may hold, its limits and [`grant`] say. Keys have 1 to 512 bytes, values at most 1,024; a transaction
-//! has at most 256 changes; what an output's rows hold (16 MiB where nothing is said), and those of a tenant, is bounded in the transaction. Every
-//! change is on the disk when the call returns.
+//! has at most 256 changes; what an output's rows hold (16 MiB where nothing is said), and those of a tenant, is bounded in the transaction. So is the number
+//! of counters, which [`sequence`](super::sequence) makes. Every change is on the disk when the call returns.
 
 pub(super) mod grant;
 
@@ -15,7 +15,7 @@ use super::bindings::storage;
 use super::bindings::types::HostError;
 use super::{Caller, Reached, Services, on_disk};
 use crate::config::{Limit, Unit};
-use crate::state::{BatchId, Change, Flushed, Quota, State, StateError};
+use crate::state::{BatchId, Change, Flushed, Most, Quota, State, StateError};
 
 /// Longest key, bytes.
 pub(super) const KEY_BYTES: usize = 512;
@@ -168,7 +168,7 @@ impl Caller {
         }
     }
 
-    /// What the output's rows may hold.
+    /// What the output may keep.
     pub(super) fn quota(&self) -> OutputQuota {
         OutputQuota(Arc::clone(&self.services))
     }
@@ -186,18 +186,26 @@ pub(super) fn refused(error: StateError) -> HostError {
     }
 }
 
-/// What an output's rows may hold, and how it is told that they may not hold more.
+/// What an output may keep, and how it is told that they may not hold more.
 pub(super) struct OutputQuota(Arc<Services>);
 
 impl OutputQuota {
     pub(super) fn quota(&self) -> Quota {
-        let tenant = self.0.tenant().map_or(u64::MAX, |tenant| tenant.storage);
-        Quota { output: self.0.limits().of(Limit::Storage), tenant }
+        let limits = self.0.limits();
+        let output = Most { bytes: limits.of(Limit::Storage), counters: limits.of(Limit::Counters) };
+        Quota { output, tenant: self.0.tenant().map_or(Most::ANY, |tenant| tenant.kept) }
     }
 
     pub(super) fn refused(&self, error: StateError) -> HostError {
-        let StateError::OverQuota { of_tenant, current, requested, .. } = error else { return refused(error) };
-        let limit = if of_tenant { Limit::TenantStorage } else { Limit::Storage };
+        let (limit, current, requested) = match error {
+            StateError::OverQuota { of_tenant: false, current, requested, .. } => (Limit::Storage, current, requested),
+            StateError::OverQuota { of_tenant: true, current, requested, .. } => {
+                (Limit::TenantStorage, current, requested)
+            }
+            StateError::TooManyCounters { of_tenant: false, current, .. } => (Limit::Counters, current, 1),
+            StateError::TooManyCounters { of_tenant: true, current, .. } => (Limit::TenantCounters, current, 1),
+            other => return refused(other),
+        };
         self.0.reached(limit, current, requested).refusal()
     }
 }

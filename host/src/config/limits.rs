@@ -73,6 +73,8 @@ pub enum Limit {
     MetricSeries,
     Storage,
     TenantStorage,
+    Counters,
+    TenantCounters,
     HttpRequests,
     TenantHttpRequests,
     HttpConnections,
@@ -106,7 +108,7 @@ const GIB: u64 = 1 << 30;
 
 impl Limit {
     /// Every limit, in the order of the documentation.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::ComponentSize,
         Self::CompileTime,
         Self::Stack,
@@ -126,6 +128,8 @@ impl Limit {
         Self::MetricSeries,
         Self::Storage,
         Self::TenantStorage,
+        Self::Counters,
+        Self::TenantCounters,
         Self::HttpRequests,
         Self::TenantHttpRequests,
         Self::HttpConnections,
@@ -162,6 +166,8 @@ impl Limit {
             Self::MetricSeries => ("metric_series", Count("series"), 100, 0, 100_000, Output),
             Self::Storage => ("storage", Bytes, 16 * MIB, 0, GIB, Output),
             Self::TenantStorage => ("tenant_storage", Bytes, 256 * MIB, 0, 64 * GIB, Tenant),
+            Self::Counters => ("counters", Count("counters"), 100_000, 0, 10_000_000, Output),
+            Self::TenantCounters => ("tenant_counters", Count("counters"), 1_000_000, 0, 100_000_000, Tenant),
             Self::HttpRequests => ("http_requests", Count("requests a second"), 1000, 1, 1_000_000, Output),
             Self::TenantHttpRequests => {
                 ("tenant_http_requests", Count("requests a second"), 10_000, 1, 1_000_000, Tenant)
@@ -263,6 +269,8 @@ const ELSEWHERE: Elsewhere = &[
     ("total_memory", "it is one for all, under plugins.limits"),
     ("tenant_memory", "it is one for all outputs of a tenant, under its plugin_limits"),
     ("tenant_storage", "it is one for all outputs of a tenant, under its plugin_limits"),
+    ("tenant_counters", "it is one for all outputs of a tenant, under its plugin_limits"),
+    ("sequences", "did you mean \"counters\"?"),
     ("tenant_http_requests", "it is one for all outputs of a tenant, under its plugin_limits"),
     ("tenant_http_connections", "it is one for all outputs of a tenant, under its plugin_limits"),
     ("tenant_http_sent", "it is one for all outputs of a tenant, under its plugin_limits"),

@@ -46,6 +46,8 @@ pub(super) struct Known {
     pub(super) batches: HashMap<String, HashMap<BatchId, u64>>,
     /// Bytes of the plugins' rows and counters, by output.
     pub(super) stored: HashMap<String, u64>,
+    /// How many counters each output has.
+    pub(super) counters: HashMap<String, u64>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -220,6 +222,9 @@ impl Known {
                 let (key, value) = row?;
                 let (output, rest) = rows::split(table, &key)?;
                 *known.stored.entry(output.to_owned()).or_default() += (rest.len() + value.len()) as u64;
+                if table == Table::Sequences {
+                    *known.counters.entry(output.to_owned()).or_default() += 1;
+                }
             }
         }
         Ok(known)
@@ -232,6 +237,8 @@ struct News {
     opened: Vec<(String, BatchId, u64)>,
     ended: HashSet<(String, u64)>,
     stored: HashMap<String, (u64, u64)>,
+    /// Counters that were not there before, by output.
+    counters: HashMap<String, u64>,
 }
 
 impl News {
@@ -251,8 +258,13 @@ impl News {
                     let (output, rest) = rows::split(*table, key)?;
                     let (more, less) = news.stored.entry(output.to_owned()).or_default();
                     let size = |value: &[u8]| (rest.len() + value.len()) as u64;
+                    let before = handle.get(*table, key)?;
                     *more += value.as_deref().map_or(0, size);
-                    *less += handle.get(*table, key)?.as_deref().map_or(0, size);
+                    *less += before.as_deref().map_or(0, size);
+                    // A counter is never removed.
+                    if *table == Table::Sequences && before.is_none() {
+                        *news.counters.entry(output.to_owned()).or_default() += 1;
+                    }
                 }
                 _ => {}
             }
@@ -260,7 +272,7 @@ impl News {
         Ok(news)
     }
 
-    /// Refuses what would let an output's rows, or its tenant's, grow past the quota. What makes them smaller is always allowed.
+    /// Refuses what would let what an output keeps, or its tenant, grow past the quota. What makes it smaller is always allowed.
     fn check(&self, quota: Quota, known: &Known) -> Result<(), StateError> {
         for (output, (more, less)) in &self.stored {
             let requested = more.saturating_sub(*less);
@@ -268,10 +280,21 @@ impl News {
                 let fits = requested == 0 || current.saturating_add(requested) <= limit;
                 if fits { Ok(()) } else { Err(StateError::OverQuota { of_tenant, limit, current, requested }) }
             };
-            over(false, quota.output, known.stored.get(output).copied().unwrap_or(0))?;
+            over(false, quota.output.bytes, known.stored.get(output).copied().unwrap_or(0))?;
             if let Some(tenant) = tenant_in(output) {
                 let of_it = known.stored.iter().filter(|(other, _)| tenant_in(other) == Some(tenant));
-                over(true, quota.tenant, of_it.map(|(_, bytes)| bytes).sum())?;
+                over(true, quota.tenant.bytes, of_it.map(|(_, bytes)| bytes).sum())?;
+            }
+        }
+        for (output, new) in &self.counters {
+            let over = |of_tenant, limit, current: u64| {
+                let fits = current.saturating_add(*new) <= limit;
+                if fits { Ok(()) } else { Err(StateError::TooManyCounters { of_tenant, limit, current }) }
+            };
+            over(false, quota.output.counters, known.counters.get(output).copied().unwrap_or(0))?;
+            if let Some(tenant) = tenant_in(output) {
+                let of_it = known.counters.iter().filter(|(other, _)| tenant_in(other) == Some(tenant));
+                over(true, quota.tenant.counters, of_it.map(|(_, counters)| counters).sum())?;
             }
         }
         Ok(())
@@ -289,6 +312,9 @@ impl News {
         for (output, (more, less)) in self.stored {
             let stored = known.stored.entry(output).or_default();
             *stored = stored.saturating_add(more).saturating_sub(less);
+        }
+        for (output, new) in self.counters {
+            *known.counters.entry(output).or_default() += new;
         }
     }
 }

@@ -147,16 +147,39 @@ pub enum StateError {
         /// How much more that would be, bytes.
         requested: u64,
     },
+    /// An output, or its tenant, would have more counters than it may.
+    #[error("there are {current} counters, and one more would pass the limit of {limit}")]
+    TooManyCounters {
+        /// It is the tenant's.
+        of_tenant: bool,
+        /// The limit.
+        limit: u64,
+        /// How many there are.
+        current: u64,
+    },
 }
 
-/// What an output's rows may hold, bytes of keys and values: its own, its progress and its counters. Rows of a tenant's outputs are also counted
-/// together.
+/// What an output may keep. What a tenant's outputs keep is also counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Of the output.
-    pub output: u64,
+    pub output: Most,
     /// Of all outputs of its tenant, where it has one.
-    pub tenant: u64,
+    pub tenant: Most,
+}
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// Bytes of keys and values of its rows, its batches' progress and its counters.
+    pub bytes: u64,
+    /// Counters, by themselves: each is also known in memory, and stays for ever.
+    pub counters: u64,
+}
+
+impl Most {
+    /// As much as there is room for.
+    pub const ANY: Self = Self { bytes: u64::MAX, counters: u64::MAX };
 }
 
 /// One change of a plugin's rows.
@@ -186,7 +209,7 @@ impl fmt::Debug for WithinQuota<'_> {
     }
 }
 
-#[expect(clippy::missing_errors_doc, reason = "as the methods of State, and StateError::OverQuota")]
+#[expect(clippy::missing_errors_doc, reason = "as the methods of State, and StateError::OverQuota and TooManyCounters")]
 impl WithinQuota<'_> {
     /// As [`State::apply`].
     pub fn apply(&self, output: &str, changes: &[Change]) -> Result<Flushed<()>, StateError> {

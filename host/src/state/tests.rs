@@ -63,6 +63,31 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
+/// A counter is never removed, so what is known of their number is known again after a restart.
+#[test]
+fn counters_are_counted_by_output_over_restarts_and_those_that_are_there_go_on_at_the_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let quota = |counters| Quota { output: Most { counters, ..Most::ANY }, tenant: Most::ANY };
+    let state = with_batches(dir.path(), 2);
+    let made = |state: &State, name: &str, batch, most| state.within(quota(most)).assign(OUT, name, id(batch), 1);
+    made(&state, "a", 0, 2).unwrap();
+    made(&state, "b", 0, 2).unwrap();
+    // The same batch again is no other counter, and a batch's failure to get one makes none.
+    made(&state, "a", 0, 2).unwrap();
+    for _ in 0..2 {
+        let error = made(&state, "c", 0, 2).unwrap_err();
+        assert_eq!(error.to_string(), "there are 2 counters, and one more would pass the limit of 2");
+    }
+    drop(state);
+    let state = open(dir.path());
+    assert!(matches!(
+        made(&state, "c", 0, 2),
+        Err(StateError::TooManyCounters { of_tenant: false, limit: 2, current: 2 })
+    ));
+    assert_eq!(made(&state, "a", 1, 2).unwrap().get(), 2);
+    assert_eq!(made(&state, "c", 0, 3).unwrap().get(), 1);
+}
+
 #[test]
 fn a_first_open_is_new_and_a_second_is_intact() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! Rows, counters, batches, buckets and log groups of others; and more of its own than it may have.
 
 use super::*;
+use crate::state::{Most, Quota};
 
 /// Every way to more rows ends at the same limit, in the transaction.
 async fn ends_at_its_quota(attack: &str) {
@@ -34,6 +35,38 @@ async fn filling_a_batchs_progress_ends_at_its_quota() {
 #[tokio::test(flavor = "multi_thread")]
 async fn making_up_counters_ends_at_its_quota() {
     ends_at_its_quota("fill_counters").await;
+}
+
+/// Their bytes are next to nothing, so that their number is what ends it. A counter that is there goes on counting.
+#[tokio::test(flavor = "multi_thread")]
+async fn making_up_counters_with_short_names_ends_at_their_number() {
+    let stage = Stage::with(&[(Limit::Counters, 50)]).await;
+    let told = stage.told("fill_counters short", GUEST_ERROR).await;
+    let place = stage.place(Limit::Counters);
+    assert!(told.contains(&format!("{place} is 50 counters, 50 are in use, and 1 more were wanted")), "{told}");
+    assert_eq!(stage.count("limits_reached", ",limit=\"counters\""), 1);
+    let Outcome::Failed(told) = stage.attack("count_again 7").await else { panic!("it tells") };
+    assert_eq!(told.message, "Ok(1)", "the second batch's number");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn making_up_its_tenants_counters_leaves_other_tenants_theirs() {
+    let stage = Stage::with(&[(Limit::TenantCounters, 40)]).await;
+    // Another output of the same tenant has ten of them.
+    let sibling = services(&stage.hostile, &format!("{}-2", stage.hostile.output), usual(), AwsConfig::default());
+    let sibling = stage.hostile.beside(sibling, stage.hostile.plugin.clone());
+    let batch = sibling.batch("ok", &["a"]).await.id;
+    for n in 0..10 {
+        sibling.state.assign(&sibling.output, &n.to_string(), batch, 0).unwrap();
+    }
+    let told = stage.told("fill_counters short", GUEST_ERROR).await;
+    assert!(told.contains("tenant_counters is 40 counters, 40 are in use, and 1 more were wanted"), "{told}");
+    let (neighbour, batch) = (&stage.neighbour, stage.neighbour.batch("ok", &["a"]).await.id);
+    let most = Most { counters: 40, ..Most::ANY };
+    for n in 0..40 {
+        let state = neighbour.state.within(Quota { output: most, tenant: most });
+        state.assign(&neighbour.output, &n.to_string(), batch, 0).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
