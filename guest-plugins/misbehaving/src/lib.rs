@@ -142,6 +142,10 @@ impl Output for Misbehaving {
             trap("abandon");
         }
     }
+
+    fn close(&mut self) {
+        metrics::add("closed", 1, &[]);
+    }
 }
 
 fn trap(place: &str) -> ! {

@@ -65,7 +65,14 @@ pub struct OutputSetup {
     pub dead_letters: DeadLetters,
     /// Counts.
     pub metrics: Metrics,
+    /// A worker that had nothing to deliver for so long lets its store go.
+    pub store_idle: Duration,
 }
+
+/// How long a store is kept that has nothing to do. Its memory is some 0.4 MiB at least, and of an output of its own for each of many that is most of what
+/// the host has; making another takes less than reading a batch does. Longer than the time between batches of an output that is at work at all, so
+/// that what a component keeps in its memory (streams that it knows) is worth keeping.
+pub const STORE_IDLE: Duration = Duration::from_secs(300);
 
 /// A running output.
 #[derive(Debug)]
@@ -87,6 +94,7 @@ pub(crate) struct Shared {
     pub(crate) ending: Ending,
     pub(crate) health: Arc<PluginHealth>,
     pub(crate) board: Arc<StatusBoard>,
+    pub(crate) store_idle: Duration,
     workers: u32,
     /// For each worker, and for each of a place that is no more but may be at work still: cancelled when it has ended.
     ends: Vec<CancellationToken>,
@@ -205,6 +213,7 @@ fn begin(setup: OutputSetup, stays: Stays, workers: &mut JoinSet<()>) -> Arc<Sha
         metrics: setup.metrics,
         retry: setup.retry,
         destination: setup.destination,
+        store_idle: setup.store_idle,
     });
     for (number, end) in (0..setup.workers).zip(&shared.ends) {
         let (predecessor, end, shared) = (predecessors.next(), end.clone().drop_guard(), Arc::clone(&shared));

@@ -41,7 +41,7 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>, predecessor: Option<Ca
             let state = if for_retry { WorkerState::WaitingForRetry } else { WorkerState::Idle };
             shared.board.worker(number, state);
         };
-        let Some(job) = shared.schedule.next(waits).await else { break };
+        let Some(job) = next(shared.schedule.next(waits), &mut seat, &shared).await else { break };
         if job.given_up {
             let reason = "its plugin dies of whatever it is given, and is quarantined (on_quarantine: dead_letter)";
             shared.ending.dead(&job.batch, &job.batch.portions.clone(), QUARANTINED, reason).await;
@@ -83,6 +83,19 @@ pub(super) async fn run(number: u32, shared: Arc<Shared>, predecessor: Option<Ca
         seat.worker.close().await;
     }
     shared.board.worker(number, WorkerState::Stopped);
+}
+
+/// The next job. A store that has nothing to do meanwhile is let go; the next batch gets another.
+async fn next(coming: impl Future<Output = Option<Job>>, seat: &mut Option<Seat>, shared: &Shared) -> Option<Job> {
+    tokio::pin!(coming);
+    if let Ok(job) = tokio::time::timeout(shared.store_idle, &mut coming).await {
+        return job;
+    }
+    if let Some(idle) = seat.take() {
+        tracing::debug!(output = %shared.ending.output, batches = idle.batches, "a store that has nothing to do is let go");
+        idle.worker.close().await;
+    }
+    coming.await
 }
 
 /// A new store. Where the component cannot be started any more (it could when the output was set up), the reason is shown and it is

@@ -12,7 +12,7 @@ use crate::config::{
     check_plugin_config, fault_at_pin, fault_at_plugin, nearest, where_credentials_are_defined,
 };
 use crate::journal::Recovery;
-use crate::output::{Destinations, Output, OutputSetup};
+use crate::output::{Destinations, Output, OutputSetup, STORE_IDLE};
 use crate::plugin::{
     LoadError, Plan, Plugin, PluginHost, PluginSource, Requirements, StartError, WorkerContext, builtin,
 };
@@ -415,6 +415,7 @@ pub(super) fn setup(
         journal: rooms.journal.clone(),
         dead_letters: rooms.dead_letters.clone(),
         metrics: metrics.clone(),
+        store_idle: STORE_IDLE,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rooms around an output, all real, with a component that misbehaves as a batch's tag says.
 
 mod endings;
+mod idle;
 mod order;
 mod poison;
 mod replacing;
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::{Destinations, Output, OutputHandle, OutputSetup, Quarantines, WorkerState};
+use super::{Destinations, Output, OutputHandle, OutputSetup, Quarantines, STORE_IDLE, WorkerState};
 use crate::capability::Services;
 use crate::capability::aws::Connection;
 use crate::config::{AwsConfig, Limit, OnQuarantine, RetryConfig};
@@ -81,6 +82,7 @@ struct Wharf {
     destinations: Destinations,
     quarantines: Quarantines,
     on_quarantine: OnQuarantine,
+    store_idle: Duration,
     running: Vec<Output>,
 }
 
@@ -140,6 +142,7 @@ impl Place {
             dead_letters,
             metrics,
             destinations: Destinations::default(),
+            store_idle: STORE_IDLE,
             quarantines: Quarantines::default(),
             on_quarantine: OnQuarantine::Hold,
             running: vec![],
@@ -264,6 +267,7 @@ impl Wharf {
             journal: self.journal.clone(),
             dead_letters: self.dead_letters.clone(),
             metrics: self.metrics.clone(),
+            store_idle: self.store_idle,
         }
     }
 
