@@ -248,12 +248,27 @@ impl Default for PluginsConfig {
 }
 
 /// How registries are reached, beside what `http` says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryConfig {
     /// A file with credentials, as `docker login` writes it.
     pub credentials_file: Option<PathBuf>,
     /// Registries (`host`, `host:port`) that are asked without TLS; none: those on this machine.
     pub plain_http: Option<Vec<String>>,
+    /// How long a component that no output uses any more is kept. Default 30 days.
+    pub keep_unused: Duration,
+    /// And how many bytes of them. Default 1 GiB.
+    pub keep_unused_bytes: u64,
+}
+
+impl Default for RegistryConfig {
+    fn default() -> Self {
+        Self {
+            credentials_file: None,
+            plain_http: None,
+            keep_unused: Duration::from_secs(30 * 24 * 3600),
+            keep_unused_bytes: 1 << 30,
+        }
+    }
 }
 
 /// An output.

@@ -1,10 +1,12 @@
 //! Reads whose components are trusted, and how registries are reached.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::model::RegistryConfig;
 use super::node::{Entry, Node, Scalar, Value};
 use super::reader::Section;
+use super::top::YEAR;
 use crate::trust::{PublicKey, TrustedKey, TrustedKeys};
 
 /// What a key in PEM begins with.
@@ -81,15 +83,19 @@ fn read(file: &Path) -> std::io::Result<String> {
 
 /// `plugins.registry`.
 pub(crate) fn registry(mut section: Section<'_>, folder: &Path) -> RegistryConfig {
+    let default = RegistryConfig::default();
     let config = RegistryConfig {
         credentials_file: section.text("credentials_file").map(|file| folder.join(file)),
         plain_http: section.words("plain_http"),
+        keep_unused: section.duration("keep_unused", Duration::ZERO..=10 * YEAR).unwrap_or(default.keep_unused),
+        keep_unused_bytes: section.size("keep_unused_size", 0..=1 << 50).unwrap_or(default.keep_unused_bytes),
     };
     section.finish(&[
         (
             "insecure",
             "did you mean \"plain_http\"? A certificate is always checked: name its authority with http.ca_file",
         ),
+        ("keep", "did you mean \"keep_unused\"?"),
         ("auth_file", "did you mean \"credentials_file\"?"),
         ("username", "write a file as `docker login` does, and name it with \"credentials_file\""),
         ("password", "write a file as `docker login` does, and name it with \"credentials_file\""),

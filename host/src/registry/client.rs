@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use oci_client::client::{Certificate, CertificateEncoding, ClientConfig, ClientProtocol};
 use oci_client::errors::{OciDistributionError, OciErrorCode};
@@ -16,15 +16,17 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::store::{Store, is_digest_of};
+use super::unused::{Keep, Removed};
 use super::{Pull, Reference, RegistryOptions, credentials};
 use crate::capability::{blocking, cut, one_line};
+use crate::config::RegistryConfig;
 use crate::trust::PrivateKey;
 use crate::trust::simple_signing::{self, Signed};
 
 /// Largest component, bytes.
 const MOST_COMPONENT: u64 = crate::plugin::MAX_BYTES;
 /// Largest manifest, bytes: what registries take at least (distribution specification, "Pushing Manifests").
-const MOST_MANIFEST: u64 = 4 << 20;
+pub(super) const MOST_MANIFEST: u64 = 4 << 20;
 /// Largest text that a signature is of, bytes, and most of them that are looked at.
 const MOST_PAYLOAD: u64 = 64 << 10;
 const MOST_SIGNATURES: usize = 32;
@@ -157,11 +159,16 @@ impl Registry {
 
     /// What the store has.
     async fn kept(&self, digest: &str) -> Option<Pulled> {
-        let (store, digest) = (self.store.clone()?, digest.to_owned());
+        let (store, digest, keeps) = (self.store.clone()?, digest.to_owned(), self.keeps);
         let read = move || {
+            // So that nothing of it is taken to be unused meanwhile. Where that cannot be had, it is read all the same.
+            let _lock = keeps.then(|| store.lock());
             let manifest = store.blob(&digest, MOST_MANIFEST)?;
             let layer = Layer::of(&manifest).ok()?;
             let bytes = store.blob(&layer.digest, MOST_COMPONENT)?;
+            if keeps {
+                store.used(&digest);
+            }
             Some(Pulled { bytes, signed: store.signed(&digest), manifest_digest: digest })
         };
         blocking(read).await.ok().flatten()
@@ -170,9 +177,25 @@ impl Registry {
     /// Keeps something, where anything is kept. Where that fails the next start needs the registry again.
     async fn keep<T: Send + 'static>(&self, write: impl FnOnce(&Store) -> io::Result<T> + Send + 'static) {
         let Some(store) = self.store.clone().filter(|_| self.keeps) else { return };
-        if let Ok(Err(cause)) = blocking(move || write(&store)).await {
+        let locked = move || {
+            let _lock = store.lock()?;
+            write(&store)
+        };
+        if let Ok(Err(cause)) = blocking(locked).await {
             tracing::warn!(%cause, "what was pulled from a registry could not be kept: the next start pulls it again");
         }
+    }
+
+    /// Removes from the folder what none of these needs, as the configuration says.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub async fn remove_unused(&self, in_use: Vec<Reference>) -> io::Result<Removed> {
+        let Some(store) = self.store.clone().filter(|_| self.keeps) else { return Ok(Removed::default()) };
+        let RegistryConfig { keep_unused, keep_unused_bytes, .. } = self.options.registry;
+        let keep = Keep { age: keep_unused, bytes: keep_unused_bytes };
+        let removed = blocking(move || store.remove_unused(&in_use, keep, SystemTime::now()));
+        removed.await.map_err(io::Error::other)?
     }
 
     async fn over_the_wire(
@@ -409,13 +432,13 @@ impl Wire {
 
 /// The layer of a manifest that is a component.
 #[derive(Debug, PartialEq, Eq)]
-struct Layer {
-    digest: String,
+pub(super) struct Layer {
+    pub(super) digest: String,
     size: u64,
 }
 
 impl Layer {
-    fn of(manifest: &[u8]) -> Result<Self, RegistryFault> {
+    pub(super) fn of(manifest: &[u8]) -> Result<Self, RegistryFault> {
         let help = "`wharf plugin push` publishes a component, and so does `wkg oci push`";
         let manifest: OciImageManifest = serde_json::from_slice(manifest).map_err(|_| {
             RegistryFault::new("what is there is no image with a component, perhaps an index of images", help)

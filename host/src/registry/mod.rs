@@ -5,16 +5,19 @@
 //! digest, the component's bytes against the manifest.
 //!
 //! The wire is `oci-client`'s (OCI distribution specification 1.1); [`store`] keeps what was pulled, so that the next start needs no
-//! registry: the same digest is the same bytes. What is in the store is checked as what comes from the wire.
+//! registry: the same digest is the same bytes. What is in the store is checked as what comes from the wire, and [`unused`] removes what no output needs
+//! any more.
 
 mod client;
 mod credentials;
 mod reference;
 mod store;
+mod unused;
 
 pub use client::{Pulled, Registry, RegistryFault};
 pub use credentials::default_file as default_credentials_file;
 pub use reference::Reference;
+pub use unused::Removed;
 
 use crate::config::{HttpConfig, RegistryConfig};
 

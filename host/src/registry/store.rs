@@ -1,18 +1,22 @@
 //! What was pulled, on the disk: manifests and components by their SHA-256, the digest that each tag last stood for, and what was signed.
 //!
 //! A file is never trusted for its name: whoever reads it compares the digest. The folder is its user's alone, since the digest of a tag
-//! has nothing else to vouch for it. It may be removed at any time; what is needed is pulled again.
+//! has nothing else to vouch for it. It may be removed at any time; what is needed is pulled again. Whoever writes or removes holds its [lock](Store::lock), so that
+//! nothing of what is being kept is removed between one file and the next.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use aws_smithy_types::base64;
+use rustix::fs::FlockOperation;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::Reference;
+use super::unused::touch;
 use crate::trust::simple_signing::Signed;
 
 /// Where pulled components are kept.
@@ -24,6 +28,32 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Waits until nobody else changes the folder, whichever process it is. Let go of when it is dropped.
+    pub(super) fn lock(&self) -> io::Result<fs::File> {
+        self.make()?;
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(self.dir.join("lock"))?;
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    /// The blob is used now: its time is not over.
+    pub(super) fn used(&self, digest: &str) {
+        if let Some(hex) = hex_of(digest) {
+            // Failing only makes it go sooner once nobody uses it.
+            let _ = touch(&self.dir.join("blobs").join(hex), SystemTime::now());
+        }
+    }
+
+    /// Bytes of the blob; 0 where it is not there.
+    pub(super) fn blob_bytes(&self, digest: &str) -> u64 {
+        let metadata = hex_of(digest).and_then(|hex| fs::metadata(self.dir.join("blobs").join(hex)).ok());
+        metadata.map_or(0, |metadata| metadata.len())
     }
 
     /// The bytes with this digest (`sha256:…`), at most `most` of them. None where they are not there, or are not what their name says.
@@ -81,10 +111,14 @@ impl Store {
         self.write("signatures", name, Value::from(rows).to_string().as_bytes())
     }
 
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))
+    }
+
     /// A whole file or none.
     fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;
+        self.make()?;
         let folder = self.dir.join(folder);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&folder)?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::Services;
@@ -14,6 +15,7 @@ use crate::intake::{Intake, Routing};
 use crate::output::{Destinations, Output, OutputHandle};
 use crate::plugin::PluginHost;
 use crate::queue::Queue;
+use crate::registry::Reference;
 use crate::source::{self, Running, SourceEnded, SourceError};
 use crate::telemetry::Metrics;
 
@@ -33,6 +35,8 @@ pub(super) struct Ground {
     pub(super) board: Arc<Board>,
     pub(super) intake: Intake,
     pub(super) destinations: Mutex<Destinations>,
+    /// Components from registries that the configuration at work uses.
+    pub(super) components: watch::Sender<Vec<Reference>>,
     pub(super) watched: Watched,
 }
 

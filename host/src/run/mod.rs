@@ -16,6 +16,7 @@ mod reload;
 mod replay;
 mod signals;
 mod status;
+mod unused;
 mod watch;
 mod zeros;
 
@@ -124,6 +125,8 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
         replayed_at_start.clone().drop_guard(),
     ));
     background.spawn(snapshots(ground.rooms.state.clone(), stop_background.clone()));
+    let registry = registry(&fleet.config).with_store(&registry_store(&fleet.config), true);
+    background.spawn(unused::run(registry, ground.components.subscribe(), stop_background.clone()));
     background.spawn(watch::run(ground.watched.clone(), eye, door.clone(), stop_background.clone()));
     let hung_up = door.clone();
     let stop = stop_background.clone();
@@ -222,6 +225,7 @@ async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>
         board,
         intake,
         destinations: Mutex::new(destinations),
+        components: tokio::sync::watch::Sender::new(unused::in_use(&config)),
         watched,
     };
     for dropped in reload::discard_kept(&ground, &asked.discard).await {

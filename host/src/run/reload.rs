@@ -27,7 +27,7 @@ use crate::source::SourceEnded;
 
 use super::difference::{self, Whole};
 use super::fleet::{Fed, Fleet, Ground, Placed, is_discarded, mean_nothing};
-use super::{CheckedOutput, all_faults, check_outputs, outputs, zeros};
+use super::{CheckedOutput, all_faults, check_outputs, outputs, unused, zeros};
 
 pub(super) const API: &str = "api";
 pub(super) const HANGUP: &str = "SIGHUP";
@@ -580,6 +580,7 @@ async fn apply(ground: &Ground, fleet: &mut Fleet, prepared: Prepared) -> Result
     dropped.extend(discard_kept(ground, &discard).await);
     fleet.config = config;
     ground.board.outputs(&fleet.config, &checked, fleet.handles(), &ground.rooms);
+    ground.components.send_replace(unused::in_use(&fleet.config));
     if let Some(file) = &ground.file {
         ground.watched.set(file, &[&fleet.config]);
     }

@@ -30,6 +30,7 @@ impl RegistryArgs {
         options.registry = RegistryConfig {
             credentials_file: self.credentials_file.clone().or_else(default_credentials_file),
             plain_http: (!self.plain_http.is_empty()).then(|| self.plain_http.clone()),
+            ..RegistryConfig::default()
         };
         Registry::new(options)
     }
