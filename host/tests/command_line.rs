@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-const GOOD: &str = "data_dir: DIR/data\nsources:\n  app: { type: stdin }\noutputs:\n  archive:\n    plugin: s3\n    match: \"*\"\n    config: { bucket: b, key_format: /a/$INDEX }\n";
+const GOOD: &str = "data_dir: DIR/data\nsources:\n  app: { type: stdin }\noutputs:\n  archive:\n    plugin: s3\n    match: \"*\"\n    config: { bucket: my-bucket, key_format: /a/$INDEX }\n";
 
 fn wharf(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wharf"));
@@ -50,7 +50,9 @@ fn faults_of_the_file_and_of_its_plugins_end_with_78() {
 
     let file = write(
         folder.path(),
-        &GOOD.replace("bucket: b", "bukcet: b").replace("outputs:", "outputs:\n  live: { plugin: no_such, match: x }"),
+        &GOOD
+            .replace("bucket: my-bucket", "bukcet: my-bucket")
+            .replace("outputs:", "outputs:\n  live: { plugin: no_such, match: x }"),
     );
     let ended = wharf(&["validate", "-c", &file]);
     assert_eq!(ended.status.code(), Some(78));
@@ -237,7 +239,7 @@ fn components_are_found_beside_the_configuration_and_by_name_and_only_the_pinned
     let digest = inspected["sha256"].as_str().unwrap();
 
     let with = |plugin: &str| {
-        let grants = "grants: { s3: [{ bucket: b }] }";
+        let grants = "grants: { s3: [{ bucket: my-bucket }] }";
         let output = GOOD.replace("plugin: s3", &format!("{plugin}\n    {grants}"));
         write(folder.path(), &format!("plugins: {{ dir: plugins }}\n{output}"))
     };

@@ -19,7 +19,7 @@ pub trait Reload: Send + Sync + 'static {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReloadAsked {
-    /// Outputs or tenants whose undelivered records are dropped, where the configuration has them no more.
+    /// Outputs whose undelivered records are dropped, where the configuration has them no more; `acme/` is all of a tenant's.
     #[serde(default)]
     pub discard: Vec<String>,
 }

@@ -30,7 +30,7 @@ mod watch;
 
 use crate::fair;
 
-pub(crate) use aws::check_environment;
+pub(crate) use aws::{check_environment, may_name_an_endpoint};
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub(crate) use causes::chain;
 pub use cloudwatch_logs::PutBody;

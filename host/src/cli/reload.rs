@@ -9,7 +9,8 @@ use crate::admin::{Parts, ReloadAsked, ReloadResult, Reloaded};
 const EXAMPLES: &str = "\
 Examples:
   wharf reload -c /etc/wharf/wharf.yaml
-  wharf reload --admin 127.0.0.1:9600 --discard old-archive
+  wharf reload --admin 127.0.0.1:9600 --discard old-archive --discard acme/live
+  wharf reload -c /etc/wharf/wharf.yaml --discard acme/       (all outputs of tenant acme)
 
 It asks the admin server (POST /reload) of a Wharf on this machine, and waits until the new
 configuration is at work or was refused. Exit codes: 0 at work, 78 the configuration has faults
@@ -22,7 +23,7 @@ stand against it, nobody answers.";
 pub(super) struct Args {
     #[command(flatten)]
     server: AdminServer,
-    /// Drop the undelivered records of an output or tenant that the configuration has no more (may be repeated)
+    /// Drop the undelivered records of an output that the configuration has no more; acme/ is all of tenant acme's (may be repeated)
     #[arg(long, value_name = "NAME")]
     discard: Vec<String>,
     /// Print the answer as it is

@@ -23,7 +23,7 @@ on disk for the next start. A second signal ends at once; nothing is lost either
 pub(super) struct Args {
     #[command(flatten)]
     file: ConfigFile,
-    /// Drop the undelivered records of an output or tenant that is not configured (may be repeated)
+    /// Drop the undelivered records of an output that is not configured; acme/ is all of tenant acme's (may be repeated)
     #[arg(long, value_name = "NAME")]
     discard: Vec<String>,
 }

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 /// What one tenant's file may read.
 #[derive(Debug, Clone)]
 pub(crate) struct Confines {
-    /// `TENANT_ACME_`
+    /// `TENANT_ACME__`
     prefix: String,
     /// The prefixes of the other tenants.
     others: Vec<String>,
@@ -17,9 +17,10 @@ pub(crate) struct Confines {
     folder: PathBuf,
 }
 
-/// `TENANT_ACME_EU_` for `acme-eu`.
+/// `TENANT_ACME_EU__` for `acme-eu`. The rest of a variable's name has no `__` and does not begin with `_`, so that a name has one tenant, whichever tenants
+/// there are: the environment stays as it is when a tenant goes, and what was its own must not be another's then.
 fn prefix(tenant: &str) -> String {
-    format!("TENANT_{}_", tenant.to_ascii_uppercase().replace('-', "_"))
+    format!("TENANT_{}__", tenant.to_ascii_uppercase().replace('-', "_"))
 }
 
 impl Confines {
@@ -32,18 +33,17 @@ impl Confines {
     /// Why a variable may not be read, and what to do; none where it may.
     pub(crate) fn refuses_variable(&self, name: &str) -> Option<(String, Option<String>)> {
         let own = &self.prefix;
-        // `TENANT_ACME_EU_TOKEN` is acme-eu's, where there is such a tenant, and not acme's.
-        let is_anothers = |other: &String| other.len() >= own.len() && name.starts_with(other.as_str());
-        let help = format!("name it {own}…, or write what it is for in the operator's own file");
-        if !name.starts_with(own.as_str()) || name.len() == own.len() {
-            return Some((
-                format!(
-                    "the environment variable {name} is not this tenant's: its file may read those that begin with {own}"
-                ),
-                Some(help),
-            ));
+        let rest = name.strip_prefix(own.as_str()).unwrap_or_default();
+        if rest.is_empty() || rest.starts_with('_') || rest.contains("__") {
+            let message = format!(
+                "the environment variable {name} is not this tenant's: its file may read those that begin with {own}"
+            );
+            let help = format!(
+                "name it {own}…, with two _ behind the tenant's name and nowhere else, or write what it is for in the operator's own file"
+            );
+            return Some((message, Some(help)));
         }
-        self.others.iter().any(is_anothers).then(|| {
+        self.others.contains(own).then(|| {
             (
                 format!("the environment variable {name} may be another tenant's, whose variables begin alike"),
                 Some(
@@ -108,14 +108,18 @@ mod tests {
     #[test]
     fn a_tenants_file_reads_its_tenants_variables_and_no_others() {
         for (name, may) in [
-            ("TENANT_ACME_TOKEN", true),
-            ("TENANT_ACME_E", true),
-            ("TENANT_ACME_", false),
+            ("TENANT_ACME__TOKEN", true),
+            ("TENANT_ACME__E", true),
+            ("TENANT_ACME__EU_TOKEN", true),
+            ("TENANT_ACME__", false),
             ("TENANT_ACME", false),
-            ("TENANT_ACME_EU_TOKEN", false),
-            ("TENANT_GLOBEX_TOKEN", false),
-            ("tenant_acme_token", false),
-            ("ACME_TOKEN", false),
+            ("TENANT_ACME_TOKEN", false),
+            ("TENANT_ACME_EU__TOKEN", false),
+            ("TENANT_ACME__EU__TOKEN", false),
+            ("TENANT_ACME___TOKEN", false),
+            ("TENANT_GLOBEX__TOKEN", false),
+            ("tenant_acme__token", false),
+            ("ACME__TOKEN", false),
             ("AWS_SECRET_ACCESS_KEY", false),
             ("HOME", false),
         ] {
@@ -123,10 +127,23 @@ mod tests {
         }
     }
 
+    /// Each variable has one tenant at most, whether the others are there or not: the environment outlives them.
+    #[test]
+    fn what_was_a_tenants_variable_is_nobody_elses_once_the_tenant_is_gone() {
+        let tenants = ["acme", "acme-eu", "acme_", "acme--eu", "acme-eu-2", "a", "eu"];
+        for owner in tenants {
+            let variable = format!("{}TOKEN", prefix(owner));
+            for tenant in tenants {
+                let alone = Confines::new(tenant, [tenant].into_iter(), "/t".into());
+                assert_eq!(alone.refuses_variable(&variable).is_none(), tenant == owner, "{tenant} reads {variable}");
+            }
+        }
+    }
+
     #[test]
     fn tenants_whose_variables_could_not_be_told_apart_read_none() {
         let confines = Confines::new("a-b", ["a-b", "a_b"].into_iter(), "/t".into());
-        assert!(confines.refuses_variable("TENANT_A_B_X").is_some());
+        assert!(confines.refuses_variable("TENANT_A_B__X").is_some());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) fn forward(
     tenant: Option<&str>,
     tenants: &mut Vec<Named>,
 ) -> Option<ForwardConfig> {
-    let unix_path = section.text("unix_path").map(PathBuf::from);
+    let unix_path = unix_path(section);
     if !section.has("unix_path") {
         section.missing("listen", "write for example listen: 127.0.0.1:24224, or unix_path: /run/wharf/forward.sock");
     }
@@ -82,6 +82,21 @@ pub(crate) fn forward(
             .unwrap_or(usize::MAX),
     };
     (config.listen.is_some() || config.unix_path.is_some()).then_some(config)
+}
+
+/// Longest path of a Unix socket, bytes: `sun_path` of unix(7) has 108, of which the last is a NUL.
+const LONGEST_UNIX_PATH: usize = 107;
+
+/// `unix_path`
+pub(crate) fn unix_path(section: &mut Section<'_>) -> Option<PathBuf> {
+    let path = section.text("unix_path")?;
+    if path.len() > LONGEST_UNIX_PATH {
+        let message =
+            format!("has {} bytes, and the path of a Unix socket has at most {LONGEST_UNIX_PATH}", path.len());
+        section.fault("unix_path", message, Some("put it in a folder with a short name, such as /run/wharf".into()));
+        return None;
+    }
+    Some(path.into())
 }
 
 fn unix_perm(section: &mut Section<'_>) -> Option<u32> {

@@ -1,5 +1,6 @@
 //! Reads `parse` of a source.
 
+use super::fault::nearest;
 use super::model::{ParseConfig, ParseFormat, TimeFormat};
 use super::reader::{Elsewhere, Section};
 use super::syslog::time_zone;
@@ -37,7 +38,11 @@ pub(crate) fn parse(source: &mut Section<'_>) -> Option<ParseConfig> {
         section.fault("pattern", "is for format: regex", None);
     }
     let pattern = pattern(&mut section);
-    let time_key = section.text("time_key").or_else(|| (format == Some(Format::Cri)).then(|| "time".to_owned()));
+    let written = section.text("time_key");
+    if let (Some(Format::Regex), Some(pattern), Some(key)) = (format, &pattern, &written) {
+        is_a_group(&section, pattern, key);
+    }
+    let time_key = written.or_else(|| (format == Some(Format::Cri)).then(|| "time".to_owned()));
     for key in ["time_format", "time_zone", "keep_time_key"] {
         if time_key.is_none() && section.is_written(key) {
             section.fault(key, "there is no \"time_key\" that it could be for", None);
@@ -82,6 +87,22 @@ fn pattern(section: &mut Section<'_>) -> Option<regex::bytes::Regex> {
             None
         }
     }
+}
+
+/// A time that no group captures would never be found.
+fn is_a_group(section: &Section<'_>, pattern: &regex::bytes::Regex, key: &str) {
+    let groups: Vec<&str> = pattern.capture_names().flatten().collect();
+    if groups.contains(&key) {
+        return;
+    }
+    let (message, help) = if section.is_hidden("time_key") || section.is_hidden("pattern") {
+        ("no named group of \"pattern\" has this name".to_owned(), None)
+    } else {
+        let guess = nearest(key, &groups).map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+        let help = format!("it has {}", groups.join(", "));
+        (format!("no named group of \"pattern\" is called {key:?}{guess}"), Some(help))
+    };
+    section.fault("time_key", message, help);
 }
 
 fn time_format(section: &mut Section<'_>) -> TimeFormat {

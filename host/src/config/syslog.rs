@@ -1,7 +1,6 @@
 //! Reads a `syslog` source.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -36,7 +35,7 @@ pub(crate) fn syslog(section: &mut Section<'_>) -> Option<SyslogConfig> {
     }
     let tcp = ear(section, "tcp");
     let udp = ear(section, "udp");
-    let unix_path = section.text("unix_path").map(PathBuf::from);
+    let unix_path = forward::unix_path(section);
     let has_tls = section.is_written("tls");
     if has_tls && !section.is_written("tcp") {
         section.fault("tls", "there is no \"tcp\" that it could be for", None);

@@ -91,7 +91,12 @@ pub(crate) fn multiline(section: &mut Section<'_>) -> Option<Multiline> {
 }
 
 fn by_name(section: &mut Section<'_>, key: &'static str, config: &mut Multiline) {
-    for name in section.texts(key).unwrap_or_default() {
+    let names = section.texts(key);
+    if names.as_ref().is_some_and(Vec::is_empty) {
+        let help = format!("name one of {}, or leave it out: then each line is a record", NAMES.join(", "));
+        section.fault(key, "names nothing that lines could be joined by", Some(help));
+    }
+    for name in names.unwrap_or_default() {
         let frame = match name.as_str() {
             "docker" => Some(Frame::Docker),
             "cri" => Some(Frame::Cri),

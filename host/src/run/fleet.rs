@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::Services;
-use crate::config::{Config, OutputConfig, SourceConfig, SourceKind};
+use crate::config::{Config, OutputConfig, SourceConfig, SourceKind, tenant_in};
 use crate::intake::{Intake, Routing};
 use crate::output::{Destinations, Output, OutputHandle};
 use crate::plugin::PluginHost;
@@ -164,13 +164,58 @@ impl Fleet {
     }
 }
 
-/// Whether `--discard` with these names means this output: by its name, or by its tenant's.
+/// Whether `--discard` with these names means this output: `archive` and `acme/archive` are outputs, `acme/` is a tenant with all of its outputs. An
+/// output of the operator and a tenant may have one name, so a tenant's alone is none.
 pub(super) fn is_discarded(discard: &[String], output: &str) -> bool {
-    discard.iter().any(|name| name == output || crate::config::tenant_in(output) == Some(name))
+    let means = |name: &String| match name.strip_suffix('/') {
+        Some(tenant) => tenant_in(output) == Some(tenant),
+        None => name == output,
+    };
+    discard.iter().any(means)
+}
+
+/// What somebody may have meant with a name that means none of these outputs.
+pub(super) fn meant<'a>(name: &str, outputs: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let is_tenant = outputs.into_iter().any(|output| tenant_in(output) == Some(name));
+    is_tenant.then(|| format!("{name} is a tenant: write --discard {name}/ for all of its outputs"))
 }
 
 /// Those of the names that mean none of these outputs.
 pub(super) fn mean_nothing<'a>(discard: &'a [String], outputs: &HashSet<String>) -> Vec<&'a String> {
     let means = |name: &&String| outputs.iter().any(|output| is_discarded(std::slice::from_ref(*name), output));
     discard.iter().filter(|name| !means(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_discarded_by_its_name_and_a_tenants_are_by_the_tenants_name_with_a_slash() {
+        let outputs = ["acme", "archive", "acme/archive", "acme/live", "globex/archive"];
+        for (name, discarded) in [
+            ("acme", &["acme"][..]),
+            ("acme/", &["acme/archive", "acme/live"]),
+            ("archive", &["archive"]),
+            ("acme/archive", &["acme/archive"]),
+            ("globex", &[]),
+            ("globex/", &["globex/archive"]),
+            ("/", &[]),
+            ("", &[]),
+            ("acme/archive/", &[]),
+            ("acm", &[]),
+        ] {
+            let asked = [name.to_owned()];
+            let found: Vec<&str> = outputs.into_iter().filter(|output| is_discarded(&asked, output)).collect();
+            assert_eq!(found, discarded, "{name}");
+            let nothing = mean_nothing(&asked, &outputs.map(str::to_owned).into());
+            assert_eq!(nothing.is_empty(), !discarded.is_empty(), "{name}");
+        }
+        let meant = |name| meant(name, outputs);
+        assert_eq!(
+            meant("globex").as_deref(),
+            Some("globex is a tenant: write --discard globex/ for all of its outputs")
+        );
+        assert_eq!((meant("archive"), meant("nobody")), (None, None));
+    }
 }

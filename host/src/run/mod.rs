@@ -20,6 +20,7 @@ mod unused;
 mod watch;
 mod zeros;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,7 +77,7 @@ fn failed(cause: impl std::fmt::Display) -> RunError {
 pub struct Asked {
     /// The configuration's file, which a reload reads again; none: there is no reload.
     pub file: Option<PathBuf>,
-    /// Outputs or tenants that are not configured and whose undelivered records are dropped at the start.
+    /// Outputs that are not configured and whose undelivered records are dropped at the start; `acme/` is all of a tenant's.
     pub discard: Vec<String>,
 }
 
@@ -208,6 +209,7 @@ async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>
     let ledger = rooms.ledger.clone();
     rooms.journal.start(Box::new(move |group| ledger.committed(group)));
     refuse_discard_of_configured(&config, &asked.discard)?;
+    refuse_discard_of_nothing(&rooms.ledger, &asked.discard)?;
     let mut destinations = Destinations::default();
     let outputs = outputs::start(&config, checked.clone(), &queues, &mut destinations, &rooms, &metrics).await;
     let outputs = outputs.map_err(failed)?;
@@ -244,6 +246,16 @@ fn refuse_discard_of_configured(config: &Config, discard: &[String]) -> Result<(
             "--discard: output {} is configured, and its records are delivered; remove it from the configuration first",
             output.name
         ))),
+    }
+}
+
+/// A tenant's name alone would drop nothing, and say nothing. Other names that mean nothing may stay where a service is started with them again.
+fn refuse_discard_of_nothing(ledger: &Ledger, discard: &[String]) -> Result<(), RunError> {
+    let kept: HashSet<String> = ledger.kept().iter().map(|kept| kept.output.to_string()).collect();
+    let misnamed = fleet::mean_nothing(discard, &kept).into_iter();
+    match misnamed.filter_map(|name| fleet::meant(name, kept.iter().map(String::as_str))).next() {
+        None => Ok(()),
+        Some(help) => Err(failed(format!("--discard: {help}"))),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capability::{Services, check_environment};
+use crate::capability::s3::no_name_at_amazon;
+use crate::capability::{Services, check_environment, may_name_an_endpoint};
 use crate::config::{
     AwsConfig, Config, Credential, Draft, Fault, Faults, GrantsConfig, HttpDestination, LogGroupGrant, OutputConfig,
     check_plugin_config, fault_at_pin, fault_at_plugin, nearest, where_credentials_are_defined,
@@ -152,6 +153,15 @@ async fn check_output(
         Ok((worker, plan)) => {
             worker.close().await;
             if is_whole {
+                let elsewhere = output.aws.endpoint.is_some() || may_name_an_endpoint();
+                faults.extend(no_buckets(output, &plan, elsewhere).into_iter().filter_map(|message| {
+                    // The option of the built-in component; of others only the host's view is known.
+                    if built_in(output) {
+                        check.fault_of_component(output, "/bucket", message)
+                    } else {
+                        Some(fault_at_plugin(output, message, None))
+                    }
+                }));
                 faults.extend(ungranted(output, &plan, credentials));
                 if faults.is_empty() {
                     faults.extend(imports::ungranted(output, plugin));
@@ -241,6 +251,15 @@ fn not_found(output: &OutputConfig, error: &LoadError, dirs: &[PathBuf]) -> Opti
 
 fn built_in(output: &OutputConfig) -> bool {
     matches!(output.plugin_source, PluginSource::BuiltIn(_))
+}
+
+/// Why buckets of the plan cannot be Amazon's, where they would be. `elsewhere`: they may be on another server.
+fn no_buckets(output: &OutputConfig, plan: &Plan, elsewhere: bool) -> Vec<String> {
+    let region = output.aws.region.as_deref();
+    let wrong = plan.s3.iter().filter(|_| !elsewhere).filter_map(|scope| no_name_at_amazon(&scope.bucket, region));
+    wrong
+        .map(|why| format!("the bucket's name {why}; if it is on another server, name that: aws: {{ endpoint: … }}"))
+        .collect()
 }
 
 /// What the plan asks for and the configuration does not grant. `credentials` are all that are defined, where that is known.

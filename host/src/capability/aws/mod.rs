@@ -15,7 +15,7 @@ use super::bindings::types::CallError;
 use super::{AbortOnDrop, Caller};
 
 pub(crate) use self::connection::Connection;
-pub(crate) use self::environment::check_environment;
+pub(crate) use self::environment::{check_environment, may_name_an_endpoint};
 pub(super) use self::errors::{sort, status};
 
 /// What a call of a service gives; an outer `Err` ends the guest.

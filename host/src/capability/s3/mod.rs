@@ -4,6 +4,7 @@
 //! the credentials. Each call is one attempt; what came back is told as it is, and the guest decides what it means.
 
 mod attributes;
+mod bucket_name;
 mod checksum;
 pub(crate) mod grant;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use super::bindings::types::HostError;
 use super::body::Body;
 use super::{Caller, blocking};
 
+pub(crate) use self::bucket_name::no_name_at_amazon;
 pub use self::uploads::PendingPart;
 pub(crate) use self::uploads::Uploads;
 

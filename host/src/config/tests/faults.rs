@@ -357,3 +357,30 @@ fn faults_of_the_other_sections_are_told() {
         assert_eq!(faults(&top(lines)), expected, "{lines}");
     }
 }
+
+#[test]
+fn a_time_that_no_group_captures_and_lines_that_nothing_joins_are_told() {
+    let parse = |more: &str| {
+        source(&format!(
+            "type: tail\npaths: [/x]\nparse:\n  format: regex\n  pattern: '^(?<time>\\S+) (?<level>\\w+)'\n{more}"
+        ))
+    };
+    assert!(super::parse(&parse("  time_key: time")).is_ok());
+    let told = faults(&parse("  time_key: tmie"));
+    assert!(
+        told.contains("parse.time_key: no named group of \"pattern\" is called \"tmie\"; did you mean \"time\"?\n    help: it has time, level"),
+        "{told}"
+    );
+    assert!(!faults(&parse("  time_key: \"${SEVEN}\"")).contains("\"7\""));
+    // Keys of an object may be any.
+    assert!(super::parse(&source("type: tail\npaths: [/x]\nparse: { format: json, time_key: when }")).is_ok());
+    for written in ["multiline: []", "multiline: { type: [] }"] {
+        let told = faults(&source(&format!("type: tail\npaths: [/x]\n{written}")));
+        assert!(
+            told.contains(
+                "names nothing that lines could be joined by\n    help: name one of java, python, go, docker, cri"
+            ),
+            "{told}"
+        );
+    }
+}

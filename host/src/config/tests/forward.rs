@@ -200,3 +200,20 @@ fn it_shares_no_address() {
         "wharf.yaml:3:31: sources.b.listen: 127.0.0.1:24224 is taken: source a listens on 127.0.0.1:24224\n    help: give each its own port"
     );
 }
+
+/// unix(7): `sun_path` has 108 bytes, with the NUL at its end. Bytes are counted, not characters.
+#[test]
+fn a_socket_has_a_path_that_the_system_takes() {
+    let path = |bytes: usize| format!("/run/{}", "s".repeat(bytes - 5));
+    assert_eq!(forward(&format!("unix_path: {}", path(107))).unix_path, Some(path(107).into()));
+    let expected = "sources.app.unix_path: has 108 bytes, and the path of a Unix socket has at most 107\n    help: put it in a folder with a short name, such as /run/wharf";
+    assert!(
+        fault(&format!("unix_path: {}", path(108))).contains(expected),
+        "{}",
+        fault(&format!("unix_path: {}", path(108)))
+    );
+    let umlauts = format!("unix_path: /run/{}", "\u{fc}".repeat(52));
+    assert!(fault(&umlauts).contains("has 109 bytes"), "{}", fault(&umlauts));
+    let syslog = faults(&source(&format!("type: syslog\nunix_path: {}", path(200))));
+    assert!(syslog.contains("unix_path: has 200 bytes"), "{syslog}");
+}

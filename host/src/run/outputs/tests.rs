@@ -225,3 +225,13 @@ fn a_built_in_output_is_granted_what_it_plans_and_another_one_what_is_written_do
          help: if it may, add to the output: grants: { cloudwatch_logs: [{ log_group: \"/web*\" }] }"
     );
 }
+
+#[test]
+fn a_bucket_that_amazon_cannot_have_is_told_unless_it_may_be_on_another_server() {
+    let told = |lines: &str, bucket: &str, elsewhere| no_buckets(&output(lines), &plan(&[bucket], &[]), elsewhere);
+    let expected = "the bucket's name has fewer than 3 characters, and those of Amazon S3 have not; if it is on another server, name that: aws: { endpoint: … }";
+    assert_eq!(told("plugin: s3", "ab", false), [expected]);
+    assert!(told("plugin: s3", "ab", true).is_empty() && told("plugin: s3", "abc", false).is_empty());
+    assert!(told("plugin: s3\naws: { region: us-east-1 }", "Old_Logs", false).is_empty());
+    assert_eq!(told("plugin: s3\naws: { region: eu-west-1 }", "Old_Logs", false).len(), 1);
+}

@@ -133,7 +133,7 @@ fn a_tenant_that_could_act_for_another_is_warned_of() {
     let file = folder.path().join("wharf.yaml");
     let tenant = |name: &str, aws: &str| {
         format!(
-            "  {name}: {{ {aws} outputs: {{ o: {{ plugin: s3, match: \"*\", config: {{ bucket: b, key_format: /$INDEX }} }} }} }}\n"
+            "  {name}: {{ {aws} outputs: {{ o: {{ plugin: s3, match: \"*\", config: {{ bucket: logs, key_format: /$INDEX }} }} }} }}\n"
         )
     };
     let role = |account: &str| format!("role_arn: \"arn:aws:iam::{account}:role/r\"");

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use wharf_e2e::{LogWriter, OciRegistry, Place, command, docker_registry, skip, wharf_binary};
 
+use crate::reload_support::build;
 use crate::support::{archive, delivered, s3};
 
 /// A component that is not built in: the S3 output's, as the build left it beside the binary.
@@ -200,6 +202,21 @@ fn a_component_comes_from_a_registry_once_and_then_from_the_disk() {
         wharf.stop();
     };
     run(10);
+    // Another one, pulled for a day that never came, goes when its time is over. What is in use does not, however old it is.
+    let other = registry.reference("team/to-s3:2.0");
+    std::fs::write(folder.join("next.wasm"), build(2)).unwrap();
+    good(&folder, &format!("plugin push next.wasm {other}"));
+    good(&folder, &format!("plugin pull {other} -c wharf.yaml"));
+    let blobs = place.data().join("plugins/oci/blobs");
+    let kept = || std::fs::read_dir(&blobs).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!(kept().len(), 4, "a manifest and a component of each");
+    for file in kept() {
+        let long_ago = SystemTime::now() - Duration::from_secs(31 * 24 * 3600);
+        std::fs::File::open(file).unwrap().set_modified(long_ago).unwrap();
+    }
+    let mut wharf = place.start().unwrap();
+    wharf.wait_until("what no output uses is removed", 30, || kept().len() == 2);
+    wharf.stop();
     // Nobody there any more: the same bytes, from the disk.
     drop(registry);
     run(10);
@@ -210,9 +227,7 @@ fn a_component_comes_from_a_registry_once_and_then_from_the_disk() {
     assert!(log.contains("the plugin is signed"), "{log}");
 
     // What lies on the disk is not trusted for its name.
-    let blobs = place.data().join("plugins/oci/blobs");
-    for entry in std::fs::read_dir(&blobs).unwrap() {
-        let file = entry.unwrap().path();
+    for file in kept() {
         if std::fs::metadata(&file).unwrap().len() > 10_000 {
             std::fs::write(&file, "hello").unwrap();
         }
