@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::input::{Records, Shape};
 use crate::scenario::{Destination, Scenario, Source, workers};
+use crate::send::Way;
 
 /// A service that is not on this machine: with it a worker mostly waits, and others can work meanwhile.
 const DISTANCE: Duration = Duration::from_millis(20);
@@ -28,7 +29,7 @@ pub fn scenarios() -> Vec<Scenario> {
     };
     let json = Scenario {
         name: format!("http → Logs, JSON records, 1 stream, {}", workers(1)),
-        from: Source::Http,
+        from: Source::Sent(Way::Http),
         shape: Shape { records: Records::Json, files: 1 },
         output: output(1, false),
         ..one.clone()

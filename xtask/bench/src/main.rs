@@ -5,7 +5,7 @@
 //! memory (`/dev/shm`), the data directory is on a disk, and what is delivered goes to a sink on loopback that checks nothing
 //! and runs in this process. Objects are JSON lines with the date, the default.
 //!
-//! `scenario` runs one way through Wharf; `s3` and `logs` list them. `input` makes records, `post` sends them by HTTP, `service` stands for
+//! `scenario` runs one way through Wharf; `s3` and `logs` list them. `input` makes records, `send` sends them by HTTP, forward and OTLP, `service` stands for
 //! AWS, `limit` is the simplest program; `measure` and `table` are numbers and how they are shown. `neighbour` is about tenants side by side (`steady`
 //! is the load of the one that is looked at), `scale` about many of them.
 
@@ -14,10 +14,10 @@ mod limit;
 mod logs;
 mod measure;
 mod neighbour;
-mod post;
 mod s3;
 mod scale;
 mod scenario;
+mod send;
 mod service;
 mod steady;
 mod table;
@@ -31,7 +31,7 @@ use clap::Parser;
 use wharf_task_kit::show;
 
 use crate::input::{Inputs, Shape};
-use crate::scenario::Destination;
+use crate::scenario::{Destination, Scenario, Source};
 
 /// Measures Wharf.
 #[derive(Debug, Parser)]
@@ -119,11 +119,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         for (title, measured) in &limits {
             println!("{}", table::row(to, title, measured, None));
         }
-        for scenario in scenarios {
+        for scenario in &scenarios {
             let measured = scenario.run(&arguments.wharf, inputs.of(scenario.shape)?, &disk, arguments.strict);
             let measured = measured.with_context(|| scenario.name.clone())?;
             println!("{}", table::row(to, &scenario.name, &measured, limit));
         }
+        show_what_is_sent(&scenarios);
     }
     println!(
         "\nCPU is user and system time of the process in seconds for each GB (10⁹ bytes) of log lines; guest is the part of it that was"
@@ -133,4 +134,16 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     );
     println!("for 1,000 events; filled is how much of 1,048,576 bytes or 10,000 events a call carries, on average.");
     Ok(())
+}
+
+/// What the senders of these scenarios send, each once.
+fn show_what_is_sent(scenarios: &[Scenario]) {
+    let mut said = Vec::new();
+    for scenario in scenarios {
+        let Source::Sent(way) = scenario.from else { continue };
+        if !said.contains(&way) {
+            said.push(way);
+            println!("{}", way.says());
+        }
+    }
 }

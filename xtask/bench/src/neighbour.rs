@@ -15,7 +15,7 @@ use wharf_e2e::{Place, Wharf, free_port};
 use wharf_local_aws::Sink;
 use wharf_task_kit::show;
 
-use crate::post::read_status;
+use crate::send::http::read_status;
 use crate::steady::{self, Arrivals, Steady};
 
 const AFTER: Duration = Duration::from_secs(3);

@@ -10,13 +10,15 @@ use wharf_e2e::{Place, Wharf, free_port};
 
 use crate::input::{Input, Shape};
 use crate::measure::{Measured, Usage};
-use crate::post::post_all;
+use crate::send::{Load, Way};
 use crate::service::Service;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
+    /// Wharf reads the input's files.
     Tail,
-    Http,
+    /// It is sent.
+    Sent(Way),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +60,14 @@ impl Scenario {
 
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         place.configure(&service.endpoint(), &format!("{}{}", self.sources(input, address), self.output))?;
+        let load = match self.from {
+            Source::Tail => None,
+            Source::Sent(way) => Some(Load::of(way, input)?),
+        };
         let began = Instant::now();
         let mut wharf = place.start_binary(binary)?;
-        if self.from == Source::Http {
-            input.paths().iter().try_for_each(|path| post_all(address, path, self.shape.records))?;
+        if let Some(load) = &load {
+            load.send(address)?;
         }
         let wanted = input.lines() as f64;
         wharf.try_wait_until("everything is delivered", 600, || {
@@ -94,8 +100,14 @@ impl Scenario {
                     let _ = writeln!(text, "  app{number}: {{ type: tail, paths: [\"{}\"] }}", path.display());
                 }
             }
-            Source::Http => {
-                let _ = writeln!(text, "  app: {{ type: http, listen: \"{address}\" }}");
+            Source::Sent(way) => {
+                let kind = match way {
+                    Way::Http => format!("type: http, listen: \"{address}\""),
+                    Way::Forward { .. } => format!("type: forward, listen: \"{address}\""),
+                    Way::OtlpGrpc { .. } => format!("type: otlp, grpc: {{ listen: \"{address}\" }}"),
+                    Way::OtlpHttp { .. } => format!("type: otlp, http: {{ listen: \"{address}\" }}"),
+                };
+                let _ = writeln!(text, "  app: {{ {kind} }}");
             }
         }
         text

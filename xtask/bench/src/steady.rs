@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use wharf_local_aws::Sink;
 
-use crate::post::read_status;
+use crate::send::http::read_status;
 
 /// Requests a second, and what one carries: 1 MB/s.
 const REQUESTS: u32 = 100;
