@@ -71,22 +71,29 @@ fn write_civil(time_ns: i64, between: u8, fraction_digits: usize, zone: &[u8], o
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400) as u32;
     let mut text = *b"\"0000-00-00T00:00:00.000000000";
-    let mut put = |at: usize, digits: usize, number: u32| {
-        let mut left = number;
-        for place in text.iter_mut().skip(at).take(digits).rev() {
-            *place = b'0' + (left % 10) as u8;
-            left /= 10;
+    let mut put = |at: usize, number: u32| {
+        if let Some(place) = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            *place = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
         }
     };
-    put(1, 4, year);
-    put(6, 2, month);
-    put(9, 2, day);
-    put(12, 2, second / 3600);
-    put(15, 2, second / 60 % 60);
-    put(18, 2, second % 60);
-    put(21, 9, nanos);
+    for (at, number) in [
+        (1, year / 100),
+        (3, year % 100),
+        (6, month),
+        (9, day),
+        (12, second / 3600),
+        (15, second / 60 % 60),
+        (18, second % 60),
+        (21, nanos / 10_000_000),
+        (23, nanos / 100_000 % 100),
+        (25, nanos / 1000 % 100),
+        (27, nanos / 10 % 100),
+    ] {
+        put(at, number);
+    }
+    text[29] = b'0' + (nanos % 10) as u8;
     text[11] = between;
-    out.extend(text.iter().take(21 + fraction_digits));
+    out.extend_from_slice(text.get(..21 + fraction_digits).unwrap_or_default());
     out.extend_from_slice(zone);
     out.push(b'"');
 }

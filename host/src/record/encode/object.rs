@@ -14,11 +14,17 @@ pub(in crate::record) struct Key {
     text: Vec<u8>,
     /// The key as JSON usually writes it, with its quotation marks.
     quoted: Finder<'static>,
+    /// What every other spelling has in it.
+    escape: Finder<'static>,
 }
 
 impl Key {
     pub(in crate::record) fn new(text: &str) -> Self {
-        Self { text: text.into(), quoted: Finder::new(&quoted(text)).into_owned() }
+        // RFC 8259, section 7: characters without a short escape can be escaped in one way, by their number. Lines in JSON are full of escaped
+        // quotation marks, and have hardly ever one of those.
+        let has_short_escape = text.contains(|c| matches!(c, '"' | '\\' | '/') || c.is_ascii_control());
+        let escape = Finder::new(if has_short_escape { r"\" } else { r"\u" });
+        Self { text: text.into(), quoted: Finder::new(&quoted(text)).into_owned(), escape }
     }
     /// What it is, unescaped.
     pub(in crate::record) fn text(&self) -> &[u8] {
@@ -27,7 +33,7 @@ impl Key {
     /// Whether no object in `bytes` can have this key: it is not there as JSON usually writes it, and nothing is escaped that
     /// could be it in another spelling. Much faster than looking it up.
     pub(in crate::record) fn is_absent(&self, bytes: &[u8]) -> bool {
-        self.quoted.find(bytes).is_none() && memchr(b'\\', bytes).is_none()
+        self.quoted.find(bytes).is_none() && self.escape.find(bytes).is_none()
     }
     /// The value's JSON text; that of the first where the key is there more than once.
     pub(in crate::record) fn value<'a>(&self, object: &'a [u8]) -> Option<&'a [u8]> {
@@ -157,6 +163,14 @@ mod tests {
         assert!(!Key::new("log").is_absent(br#"{"lo\u0067":2}"#));
         assert!(!Key::new("log").is_absent(br#"{"log":2}"#));
         assert!(Key::new("log").is_absent(br#"{"logs":2}"#));
+    }
+
+    #[test]
+    fn escapes_that_cannot_spell_the_key_leave_it_absent() {
+        assert!(Key::new("log").is_absent(br#"{"line":"GET \"\/\" \\n\t"}"#));
+        for (key, object) in [("a/b", r#"{"a\/b":1}"#), ("a\tb", r#"{"a\u0009b":1}"#), ("é", r#"{"\u00e9":1}"#)] {
+            assert_eq!((Key::new(key).is_absent(object.as_bytes()), value(object, key)), (false, Some("1")), "{key}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `AnyValue` as JSON: as itself, or as OTLP/JSON has it.
 
+use std::io::Write as _;
+
 use aws_smithy_types::base64;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
@@ -48,7 +50,7 @@ impl<'a> Fields<'a> {
     /// A number, where it is not 0.
     pub(super) fn number(&mut self, key: &str, number: i64) {
         if number != 0 {
-            self.key(key).extend_from_slice(number.to_string().as_bytes());
+            integer(number, self.key(key));
         }
     }
 }
@@ -106,7 +108,7 @@ fn plain(of: Option<&Value>, out: &mut Vec<u8>) {
         None | Some(Value::StringValueStrindex(_)) => out.extend_from_slice(b"null"),
         Some(Value::StringValue(text)) => string(text, out),
         Some(Value::BoolValue(yes)) => out.extend_from_slice(if *yes { b"true" } else { b"false" }),
-        Some(Value::IntValue(number)) => out.extend_from_slice(number.to_string().as_bytes()),
+        Some(Value::IntValue(number)) => integer(*number, out),
         Some(Value::DoubleValue(number)) => double(*number, out),
         Some(Value::BytesValue(bytes)) => string(&base64::encode(bytes), out),
         Some(Value::ArrayValue(array)) => list(OtlpFormat::Json, &array.values, out),
@@ -136,7 +138,11 @@ fn typed(of: Option<&Value>, out: &mut Vec<u8>) {
         Some(Value::BoolValue(yes)) => {
             out.extend_from_slice(if *yes { b"\"boolValue\":true" } else { b"\"boolValue\":false" });
         }
-        Some(Value::IntValue(number)) => out.extend_from_slice(format!("\"intValue\":\"{number}\"").as_bytes()),
+        Some(Value::IntValue(number)) => {
+            out.extend_from_slice(b"\"intValue\":\"");
+            integer(*number, out);
+            out.push(b'"');
+        }
         Some(Value::DoubleValue(number)) => {
             out.extend_from_slice(b"\"doubleValue\":");
             double(*number, out);
@@ -156,6 +162,12 @@ fn typed(of: Option<&Value>, out: &mut Vec<u8>) {
             out.push(b'}');
         }
     }
+}
+
+/// Without a text of its own on the way.
+fn integer(number: i64, out: &mut Vec<u8>) {
+    // Into a Vec: it cannot fail.
+    let _ = write!(out, "{number}");
 }
 
 /// The shortest digits that are this number again. What is none is a string, as the JSON of Protocol Buffers has it.
