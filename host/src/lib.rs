@@ -5,6 +5,7 @@
 //! `record`, `state` and `telemetry` are used by all and use none of them.
 
 pub mod admin;
+mod allocator;
 pub mod author;
 pub mod capability;
 pub mod cli;

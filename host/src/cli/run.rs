@@ -31,6 +31,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let config = super::load(&args.file)?;
     init_logging(&config.log)?;
+    crate::allocator::limit_arenas();
     let threads = crate::fair::runtime_threads();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let asked = Asked { file: Some(args.file.config.clone()), discard: args.discard.clone() };

@@ -1,4 +1,4 @@
-//! The one `unsafe` place of Wharf: turning cached machine code back into a component.
+//! Turning cached machine code back into a component: one of the few places with `unsafe`, which `docs/architecture.md` lists.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
