@@ -154,15 +154,10 @@ async fn greeted<S: AsyncRead + AsyncWrite + Send + Unpin>(
 ) -> Result<(Input, Option<Arc<str>>), End> {
     let mut input = Input::new(door);
     let Some(security) = &door.security else { return Ok((input, None)) };
-    let shaking = async {
-        tokio::select! {
-            tenant = shake_hands(stream, &mut input.buffer, security) => tenant,
-            () = place.given_up() => Err(End::GivenUp),
-        }
-    };
+    let shaking = place.while_kept(shake_hands(stream, &mut input.buffer, security));
     match door.shutdown.run_until_cancelled(tokio::time::timeout(door.handshake_timeout, shaking)).await {
         Some(Ok(done)) => {
-            let tenant = done?;
+            let tenant = done.unwrap_or(Err(End::GivenUp))?;
             door.greeted(place, tenant.as_ref())?;
             Ok((input, tenant))
         }

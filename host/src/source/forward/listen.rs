@@ -142,13 +142,7 @@ async fn shake_hands(
     peer: &str,
 ) -> Option<TlsStream<TcpStream>> {
     let patience = door.handshake_timeout;
-    let shaking = async {
-        tokio::select! {
-            shaken = secured(tls, stream, patience) => Some(shaken),
-            () = place.given_up() => None,
-        }
-    };
-    let fault = match door.shutdown.run_until_cancelled(shaking).await?? {
+    let fault = match door.shutdown.run_until_cancelled(place.while_kept(secured(tls, stream, patience))).await?? {
         Ok(stream) => return Some(stream),
         Err(NotSecure::Failed(why)) => Fault::Tls(why),
         Err(NotSecure::Slow(patience)) => Fault::Slow { what: "the TLS handshake", patience },

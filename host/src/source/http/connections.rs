@@ -97,13 +97,7 @@ async fn shake_hands(
     peer: &str,
     patience: Duration,
 ) -> Option<TlsStream<TcpStream>> {
-    let shaking = async {
-        tokio::select! {
-            shaken = secured(tls, stream, patience) => Some(shaken),
-            () = place.given_up() => None,
-        }
-    };
-    match door.shutdown.run_until_cancelled(shaking).await?? {
+    match door.shutdown.run_until_cancelled(place.while_kept(secured(tls, stream, patience))).await?? {
         Ok(stream) => Some(stream),
         Err(why) => {
             debug!(source = %door.name, peer, "a connection is closed: {why}");

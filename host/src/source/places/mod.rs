@@ -241,6 +241,11 @@ impl Place {
         self.holder.given_up.cancelled().await;
     }
 
+    /// Does `work` as long as the connection has its place; none where it gave that up.
+    pub(crate) async fn while_kept<F: Future>(&self, work: F) -> Option<F::Output> {
+        self.holder.given_up.run_until_cancelled(work).await
+    }
+
     fn is_at(&self, at: At) {
         {
             let mut standing = lock(&self.holder.standing);
