@@ -7,6 +7,7 @@
 pub mod admin;
 mod allocator;
 pub mod author;
+mod buffers;
 pub mod capability;
 pub mod cli;
 pub mod config;

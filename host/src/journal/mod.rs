@@ -4,12 +4,10 @@
 //! In: chunks with their routes. Out: an id for each once it is durable, and the chunk again by id, verified.
 //! A chunk stays until it is released; a segment is deleted when none of its chunks is live, and a few live chunks that pin
 //! an old segment are copied forward. Torn tails are cut, damaged chunks set aside in `quarantine/`, both reported.
-
 //!
 //! Inside: `layout` is the bytes; `segment` files; `table` what is where; `lanes` whose chunks are next; `writer` the one thread that writes;
 //! `reclaim` getting disk space back; `recover` and `scan` opening. `docs/journal.md` describes the files.
 
-mod buffers;
 mod lanes;
 mod layout;
 mod quarantine;
@@ -33,9 +31,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::sync::{oneshot, watch};
 
+use crate::buffers::Buffers;
 use crate::fair::Tenant;
-use buffers::Buffers;
-use shared::{Shared, Waiting, Work, lock};
+use shared::{READ, Shared, Waiting, Work, lock};
 use writer::Writer;
 
 use crate::record::{Chunk, ChunkError, ChunkId, ChunkMeta, Portion};
@@ -295,7 +293,7 @@ impl Journal {
             commits: AtomicU64::new(0),
             quarantined_records: AtomicU64::new(recovery.quarantined.iter().map(Quarantined::records).sum()),
             lane: lanes::Lane::new(Tenant::named(None)),
-            buffers: Buffers::default(),
+            buffers: Buffers::new(READ),
             opened: Mutex::new(Some(opened)),
             thread: Mutex::new(None),
             #[cfg(test)]

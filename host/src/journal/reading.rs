@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 
 use super::ReadError;
-use super::buffers::Buffers;
 use super::layout::{FRAME_BYTES, Frame, Kind, frame_crcs};
 use super::quarantine::{Stretch, set_aside};
 use super::scan::decode;
 use super::segment::{Segment, read_at};
 use super::shared::Shared;
 use super::table::Place;
+use crate::buffers::Buffers;
 use crate::record::{Chunk, ChunkError, ChunkId, Portion};
 
 /// What stands in a chunk's place.

@@ -8,13 +8,17 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use super::buffers::Buffers;
 use super::lanes::{Lane, Lanes};
 use super::recover::Opened;
 use super::table::Table;
 use super::{AppendError, Condition};
+use crate::buffers::{Buffers, Keep};
 use crate::fair::Wait;
 use crate::record::{Chunk, ChunkId, ChunkMeta};
+
+/// Buffers of chunks that are read. A chunk may be one message of a sender: 2 MB from Fluent Bit, 4 MB of JSON from a collector. Larger ones are rare,
+/// and would be kept for nothing.
+pub(super) const READ: Keep = Keep { room: (64 << 10, 4 << 20), buffers: 16, bytes: 8 << 20 };
 
 /// A chunk that waits for its place, already as bytes.
 pub(super) struct Waiting {

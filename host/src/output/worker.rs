@@ -94,6 +94,8 @@ async fn next(coming: impl Future<Output = Option<Job>>, seat: &mut Option<Seat>
     if let Some(idle) = seat.take() {
         tracing::debug!(output = %shared.ending.output, batches = idle.batches, "a store that has nothing to do is let go");
         idle.worker.close().await;
+        // Others that are at work make room for theirs again.
+        crate::record::encode::let_go_of_pieces();
     }
     coming.await
 }

@@ -51,14 +51,22 @@ impl ChunkBuilder {
     /// Adds one record. The body is copied. A JSON body must be one object on one line; the caller has seen to that.
     /// Gives false, and takes nothing, when the chunk would reach 4 GiB.
     pub fn push(&mut self, time_ns: i64, body: &[u8]) -> bool {
-        if !self.has_room(body.len()) {
-            return false;
+        self.has_room(body.len()) && self.push_with(time_ns, |out| out.extend_from_slice(body)).is_some()
+    }
+    /// Adds one record whose body `write` appends to what it is given, and gives its length; it is held to what [`Self::push`] asks of a body.
+    /// Gives none, and takes nothing, when the chunk would reach 4 GiB.
+    pub fn push_with(&mut self, time_ns: i64, write: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
+        let begin = self.bodies.len();
+        write(&mut self.bodies);
+        if !self.has_room(0) {
+            self.bodies.truncate(begin);
+            return None;
         }
-        self.bodies.extend_from_slice(body);
-        self.ends.push(self.bodies.len() as u32);
+        let end = self.bodies.len();
+        self.ends.push(end as u32);
         self.bodies.push(b'\n');
         self.note_times(time_ns, 1);
-        true
+        Some(end - begin)
     }
     /// Adds the whole lines of `block` (each ended by `\n`; a `\r` before it is not part of the body), all with the
     /// same time, and gives how many bytes of `block` they were: what is behind the last `\n` is left to the caller.

@@ -14,10 +14,12 @@ mod options;
 mod sink;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 
 use super::{Chunk, DateFormat};
+use crate::buffers::{Buffers, Keep};
 use cursor::Cursor;
 use lines::Lines;
 use sink::Sink;
@@ -34,6 +36,15 @@ pub(super) const TEXT_KEY: &str = "log";
 const WINDOW: usize = 64 * 1024;
 /// Memory that is taken ahead for one piece.
 const MAX_RESERVE: usize = 8 * 1024 * 1024;
+
+/// Buffers of pieces, for all outputs of the process: those of one that waits for its destination and of one that is made, and another.
+static PIECES: LazyLock<Buffers> =
+    LazyLock::new(|| Buffers::new(Keep { room: (1 << 20, 16 << 20), buffers: 3, bytes: 25 << 20 }));
+
+/// Gives memory back that pieces had, and that later ones would have again.
+pub(crate) fn let_go_of_pieces() {
+    PIECES.let_go();
+}
 
 /// What the bytes look like.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,7 +218,7 @@ impl<C: Chunks> Encoder<C> {
 
     /// What is ready and what follows, more than `max` bytes or up to the end.
     fn make_more_than(&mut self, max: usize) -> Result<Bytes, EncodeError<C::Error>> {
-        let mut start = Vec::with_capacity(max.min(MAX_RESERVE) + 2 * WINDOW);
+        let mut start = PIECES.take(max.min(MAX_RESERVE) + 2 * WINDOW);
         start.extend_from_slice(&self.ready);
         self.sink.begin(start);
         while self.sink.made() <= max && !self.complete {
@@ -217,7 +228,7 @@ impl<C: Chunks> Encoder<C> {
                 self.sink.finish().map_err(|error| EncodeError::Compress(error.to_string()))?;
             }
         }
-        Ok(self.sink.take().into())
+        Ok(PIECES.lend(self.sink.take()))
     }
     /// Makes the next few records. Gives false when there are none.
     fn make_window(&mut self) -> Result<bool, EncodeError<C::Error>> {

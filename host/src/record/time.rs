@@ -68,48 +68,47 @@ impl DateFormat {
 fn write_civil(time_ns: i64, between: u8, fraction_digits: usize, zone: &[u8], out: &mut Vec<u8>) {
     let seconds = time_ns.div_euclid(1_000_000_000);
     let nanos = time_ns.rem_euclid(1_000_000_000) as u32;
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
+    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400) as i32);
     let second = seconds.rem_euclid(86_400) as u32;
-    let mut text = *b"\"0000-00-00T00:00:00.000000000";
-    let mut put = |at: usize, number: u32| {
-        if let Some(place) = text.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        }
-    };
-    for (at, number) in [
-        (1, year / 100),
-        (3, year % 100),
-        (6, month),
-        (9, day),
-        (12, second / 3600),
-        (15, second / 60 % 60),
-        (18, second % 60),
-        (21, nanos / 10_000_000),
-        (23, nanos / 100_000 % 100),
-        (25, nanos / 1000 % 100),
-        (27, nanos / 10 % 100),
-    ] {
-        put(at, number);
-    }
-    text[29] = b'0' + (nanos % 10) as u8;
-    text[11] = between;
+    let (minute, micros) = (second / 60, nanos / 1000);
+    let [y0, y1] = two_digits(year / 100);
+    let [y2, y3] = two_digits(year % 100);
+    let [o0, o1] = two_digits(month);
+    let [d0, d1] = two_digits(day);
+    let [h0, h1] = two_digits(minute / 60);
+    let [m0, m1] = two_digits(minute % 60);
+    let [s0, s1] = two_digits(second % 60);
+    let [f0, f1] = two_digits(micros / 10_000);
+    let [f2, f3] = two_digits(micros / 100 % 100);
+    let [f4, f5] = two_digits(micros % 100);
+    let [f6, f7] = two_digits(nanos % 1000 / 10);
+    let f8 = b'0' + (nanos % 10) as u8;
+    let text = [
+        b'"', y0, y1, y2, y3, b'-', o0, o1, b'-', d0, d1, between, h0, h1, b':', m0, m1, b':', s0, s1, b'.', f0, f1,
+        f2, f3, f4, f5, f6, f7, f8,
+    ];
     out.extend_from_slice(text.get(..21 + fraction_digits).unwrap_or_default());
     out.extend_from_slice(zone);
     out.push(b'"');
 }
 
+fn two_digits(number: u32) -> [u8; 2] {
+    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
+}
+
 /// Year, month and day of a number of days since 1970-01-01, by Howard Hinnant's `civil_from_days`
-/// (<https://howardhinnant.github.io/date_algorithms.html>): years begin in March, so that a leap day ends one.
-fn civil_from_days(days: i64) -> (u32, u32, u32) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+/// (<https://howardhinnant.github.io/date_algorithms.html>): years begin in March, so that a leap day ends one. 64 bits of nanoseconds reach
+/// less than 107,000 days either way, so that no number here is below 0.
+fn civil_from_days(days: i32) -> (u32, u32, u32) {
+    let days = (days + 719_468) as u32;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year as u32, month as u32, day as u32)
+    let year = year_of_era + era * 400 + u32::from(month <= 2);
+    (year, month, day)
 }
 
 /// Seconds, exact, with at least one digit behind the point: `-1.5`, `1796055137.0`.

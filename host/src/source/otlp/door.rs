@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::denied::Denied;
-use super::gather::{Gather, Gathered, Rejected, Shape};
+use super::gather::{AS_JSON, Gather, Gathered, Rejected, Shape};
 use super::http::Wire;
 use super::{json, protobuf};
 use crate::config::{OtlpConfig, SourceConfig};
@@ -25,9 +25,6 @@ const READ_ON_THE_SPOT: usize = 32 << 10;
 
 /// No `max_body_size` goes beyond this: a request is one chunk, and that has an end.
 const LARGEST: u64 = 1 << 30;
-
-/// What a request's records may have as JSON, in its largest sizes: each of them has its resource with it.
-const AS_JSON: u64 = 8;
 
 /// How many requests of the largest size may be in memory at once, each as it was sent, decompressed, and as JSON.
 const LARGEST_AT_ONCE: u64 = 16;
@@ -71,7 +68,7 @@ impl Door {
             format: otlp.format,
             tag: source.tag.clone(),
             tag_from: otlp.tag_from.clone(),
-            most_bytes: (limit * AS_JSON).max(1 << 20),
+            most_bytes: (limit * AS_JSON as u64).max(1 << 20),
         };
         Self {
             name: source.name.clone(),

@@ -1,14 +1,11 @@
 //! The records of a request on their way to chunks: one chunk for each tag.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-
 use super::denied::Denied;
-use super::record::{Around, time_of};
+use super::record::{Around, Owner, Record, time_of};
+use super::value::{Pair, Value};
 use crate::config::OtlpFormat;
 use crate::record::{BodyKind, Chunk, ChunkBuilder};
 use crate::source::room::Held;
@@ -27,6 +24,9 @@ const TAGS: usize = 1024;
 
 /// What a record takes besides its body, about.
 const OVERHEAD: usize = 16;
+
+/// What a request's records may have as JSON, in its largest sizes: each of them has its resource with it.
+pub(super) const AS_JSON: usize = 8;
 
 /// Room that is taken at a time.
 const STEP: u64 = 1 << 20;
@@ -73,9 +73,10 @@ pub(crate) struct Gather<'a> {
     arrival_ns: i64,
     chunks: Vec<(Arc<str>, ChunkBuilder)>,
     current: usize,
-    resource: (Option<Resource>, String),
+    resource: (Option<Owner<'a>>, Cow<'a, str>),
     around: Around,
-    scratch: Vec<u8>,
+    /// What the records of the scope have as they were sent, until the first of them is there.
+    ahead: Option<usize>,
     bytes: u64,
     counted: u64,
     number: u64,
@@ -91,9 +92,9 @@ impl<'a> Gather<'a> {
             arrival_ns,
             chunks: Vec::new(),
             current: 0,
-            resource: (None, String::new()),
+            resource: (None, Cow::default()),
             around: Around::default(),
-            scratch: Vec::new(),
+            ahead: None,
             bytes: 0,
             counted: 0,
             number: 0,
@@ -102,7 +103,7 @@ impl<'a> Gather<'a> {
     }
 
     /// What follows is of this resource.
-    pub(super) fn resource(&mut self, resource: Option<Resource>, schema_url: String) -> Result<(), Denied> {
+    pub(super) fn resource(&mut self, resource: Option<Owner<'a>>, schema_url: Cow<'a, str>) -> Result<(), Denied> {
         shallow(resource.as_ref().map_or(&[][..], |resource| &resource.attributes))?;
         let tag = self.tag(resource.as_ref());
         self.resource = (resource, schema_url);
@@ -120,21 +121,22 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// What follows is of this scope.
-    pub(super) fn scope(&mut self, scope: Option<&InstrumentationScope>, schema_url: &str) -> Result<(), Denied> {
+    /// What follows is of this scope, and has about so many bytes as it was sent.
+    pub(super) fn scope(&mut self, scope: Option<&Owner<'_>>, schema_url: &str, ahead: usize) -> Result<(), Denied> {
         shallow(scope.map_or(&[][..], |scope| &scope.attributes))?;
         let (resource, resource_schema) = &self.resource;
         self.around = Around::new(self.shape.format, resource.as_ref(), resource_schema, scope, schema_url);
+        self.ahead = Some(ahead);
         Ok(())
     }
 
-    /// A record, or why it is none.
-    pub(super) fn record(&mut self, record: Result<LogRecord, String>) -> Result<(), Denied> {
+    /// A record, or why it is none, of so many bytes as it was sent.
+    pub(super) fn record(&mut self, record: Result<&Record<'_>, String>, sent: usize) -> Result<(), Denied> {
         self.number += 1;
         let record = record.and_then(|record| {
-            let is_deep = record.body.iter().chain(record.attributes.iter().filter_map(|pair| pair.value.as_ref()));
-            let is_deep = is_deep.into_iter().any(|any| !is_shallow(any, MAX_DEPTH));
-            if is_deep { Err(format!("its values are nested more than {MAX_DEPTH} deep")) } else { Ok(record) }
+            let is_shallow = record.body.as_ref().is_none_or(|body| body.is_shallow(MAX_DEPTH))
+                && record.attributes.iter().all(|pair| pair.is_shallow(MAX_DEPTH));
+            if is_shallow { Ok(record) } else { Err(format!("its values are nested more than {MAX_DEPTH} deep")) }
         });
         let record = match record {
             Ok(record) => record,
@@ -146,13 +148,18 @@ impl<'a> Gather<'a> {
         };
         // Before it is written: what its resource says may be large, and there for each record.
         self.count((self.around.bytes() + OVERHEAD) as u64)?;
-        self.around.write(self.shape.format, &record, &mut self.scratch);
-        self.count((self.scratch.len() - self.around.bytes()) as u64)?;
-        let pushed = self
-            .chunks
-            .get_mut(self.current)
-            .is_some_and(|(_, chunk)| chunk.push(time_of(&record).unwrap_or(self.arrival_ns), &self.scratch));
-        if pushed { Ok(()) } else { Err(Denied::TooLargeAsJson(self.shape.most_bytes)) }
+        let time_ns = time_of(record).unwrap_or(self.arrival_ns);
+        let chunk = self.chunks.get_mut(self.current).map(|(_, chunk)| chunk);
+        let written = chunk.and_then(|chunk| {
+            let written = chunk.push_with(time_ns, |out| self.around.write(self.shape.format, record, out))?;
+            // The others are mostly like the first. Of what is too much the memory is never touched.
+            if let Some(ahead) = self.ahead.take() {
+                chunk.reserve((ahead.saturating_mul(written) / sent.max(1)).min(ahead * AS_JSON));
+            }
+            Some(written)
+        });
+        let written = written.ok_or(Denied::TooLargeAsJson(self.shape.most_bytes))?;
+        self.count((written - self.around.bytes()) as u64)
     }
 
     pub(crate) fn finish(self) -> Gathered {
@@ -174,11 +181,11 @@ impl<'a> Gather<'a> {
     }
 
     /// The value of the attribute that is asked for, where it can be a tag; else the source's.
-    fn tag(&self, resource: Option<&Resource>) -> Arc<str> {
+    fn tag(&self, resource: Option<&Owner<'_>>) -> Arc<str> {
         let attributes = resource.map_or(&[][..], |resource| &resource.attributes);
         let sent = self.shape.tag_from.as_ref().and_then(|name| attributes.iter().find(|pair| pair.key == *name));
-        match sent.and_then(|pair| pair.value.as_ref()?.value.as_ref()) {
-            Some(Value::StringValue(text)) if is_tag(text) => text.as_str().into(),
+        match sent.and_then(|pair| pair.value.as_ref()) {
+            Some(Value::Text(text)) if is_tag(text) => text.as_ref().into(),
             _ => self.shape.tag.clone(),
         }
     }
@@ -188,21 +195,9 @@ fn is_tag(text: &str) -> bool {
     (1..=LONGEST_TAG).contains(&text.len()) && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-fn is_shallow(any: &AnyValue, depth: usize) -> bool {
-    let Some(deeper) = depth.checked_sub(1) else { return false };
-    match &any.value {
-        Some(Value::ArrayValue(array)) => array.values.iter().all(|any| is_shallow(any, deeper)),
-        Some(Value::KvlistValue(list)) => {
-            list.values.iter().filter_map(|pair| pair.value.as_ref()).all(|any| is_shallow(any, deeper))
-        }
-        _ => true,
-    }
-}
-
 /// Of a resource or a scope, whose records cannot be without it.
-fn shallow(attributes: &[KeyValue]) -> Result<(), Denied> {
-    let mut values = attributes.iter().filter_map(|pair| pair.value.as_ref());
-    if values.all(|any| is_shallow(any, MAX_DEPTH)) {
+fn shallow(attributes: &[Pair<'_>]) -> Result<(), Denied> {
+    if attributes.iter().all(|pair| pair.is_shallow(MAX_DEPTH)) {
         return Ok(());
     }
     Err(Denied::Malformed(format!("an attribute of a resource or scope is nested more than {MAX_DEPTH} deep")))

@@ -9,16 +9,14 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use aws_smithy_types::base64;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList};
-use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::denied::Denied;
 use super::gather::{Gather, LARGEST_RECORD};
+use super::record;
+use super::value::{self, Value};
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -111,18 +109,23 @@ pub(crate) fn read(request: &[u8], gather: &mut Gather<'_>) -> Result<(), Denied
     }
     let request: Request<'_> = serde_json::from_str(text).map_err(|e| Denied::Malformed(e.to_string()))?;
     for resource_logs in request.resource_logs {
-        gather.resource(resource_logs.resource.map(Owner::into_resource), resource_logs.schema_url)?;
+        gather.resource(resource_logs.resource.map(Owner::read), resource_logs.schema_url.into())?;
         for scope_logs in resource_logs.scope_logs {
-            gather.scope(scope_logs.scope.map(Owner::into_scope).as_ref(), &scope_logs.schema_url)?;
-            for record in scope_logs.log_records {
-                gather.record(self::record(record.get()))?;
+            let ahead = scope_logs.log_records.iter().map(|text| text.get().len()).sum();
+            gather.scope(scope_logs.scope.map(Owner::read).as_ref(), &scope_logs.schema_url, ahead)?;
+            for text in scope_logs.log_records {
+                let text = text.get();
+                match record(text) {
+                    Ok(record) => gather.record(Ok(&record), text.len())?,
+                    Err(why) => gather.record(Err(why), text.len())?,
+                }
             }
         }
     }
     Ok(())
 }
 
-fn record(text: &str) -> Result<LogRecord, String> {
+fn record(text: &str) -> Result<record::Record<'static>, String> {
     if text.len() > LARGEST_RECORD {
         return Err(format!("it has {} bytes; the most is {LARGEST_RECORD}", text.len()));
     }
@@ -130,42 +133,34 @@ fn record(text: &str) -> Result<LogRecord, String> {
         return Err("it should be an object".to_owned());
     }
     let record: Record = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    Ok(LogRecord {
+    Ok(record::Record {
         time_unix_nano: record.time_unix_nano.0,
         observed_time_unix_nano: record.observed_time_unix_nano.0,
         severity_number: record.severity_number.0,
-        severity_text: record.severity_text,
+        severity_text: record.severity_text.into(),
         body: record.body.map(|any| any.0),
         attributes: pairs(record.attributes),
         dropped_attributes_count: record.dropped_attributes_count.0,
         flags: record.flags.0,
-        trace_id: record.trace_id.0,
-        span_id: record.span_id.0,
-        event_name: record.event_name,
+        trace_id: record.trace_id.0.into(),
+        span_id: record.span_id.0.into(),
+        event_name: record.event_name.into(),
     })
 }
 
 impl Owner {
-    fn into_resource(self) -> Resource {
-        Resource {
-            attributes: pairs(self.attributes),
-            dropped_attributes_count: self.dropped_attributes_count.0,
-            ..Resource::default()
-        }
-    }
-
-    fn into_scope(self) -> InstrumentationScope {
-        InstrumentationScope {
-            name: self.name,
-            version: self.version,
+    fn read(self) -> record::Owner<'static> {
+        record::Owner {
+            name: self.name.into(),
+            version: self.version.into(),
             attributes: pairs(self.attributes),
             dropped_attributes_count: self.dropped_attributes_count.0,
         }
     }
 }
 
-fn pairs(pairs: Vec<Pair>) -> Vec<KeyValue> {
-    let pair = |pair: Pair| KeyValue { key: pair.key, value: pair.value.map(|any| any.0), ..KeyValue::default() };
+fn pairs(pairs: Vec<Pair>) -> Vec<value::Pair<'static>> {
+    let pair = |pair: Pair| value::Pair { key: pair.key.into(), value: pair.value.map(|any| any.0) };
     pairs.into_iter().map(pair).collect()
 }
 
@@ -263,19 +258,14 @@ impl<'de> Deserialize<'de> for Bytes {
 }
 
 /// An `AnyValue`. With no field that is known it is empty.
-struct Any(AnyValue);
+#[derive(Default)]
+struct Any(Value<'static>);
 
 struct AnyVisitor;
 
 impl<'de> Deserialize<'de> for Any {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(AnyVisitor)
-    }
-}
-
-impl Default for Any {
-    fn default() -> Self {
-        Self(AnyValue { value: None })
     }
 }
 
@@ -288,27 +278,25 @@ impl<'de> Visitor<'de> for AnyVisitor {
         Ok(Any::default())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Any, A::Error> {
-        let mut value = None;
+        let mut value = Value::Empty;
         while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
             let found = match &*key {
-                "stringValue" => map.next_value::<Option<String>>()?.map(Value::StringValue),
-                "boolValue" => map.next_value::<Option<bool>>()?.map(Value::BoolValue),
-                "intValue" => map.next_value::<Option<Integer<i64>>>()?.map(|number| Value::IntValue(number.0)),
-                "doubleValue" => map.next_value::<Option<Double>>()?.map(|number| Value::DoubleValue(number.0)),
-                "bytesValue" => map.next_value::<Option<Bytes>>()?.map(|bytes| Value::BytesValue(bytes.0)),
-                "arrayValue" => map.next_value::<Option<List<Any>>>()?.map(|list| {
-                    Value::ArrayValue(ArrayValue { values: list.values.into_iter().map(|any| any.0).collect() })
-                }),
-                "kvlistValue" => map
-                    .next_value::<Option<List<Pair>>>()?
-                    .map(|list| Value::KvlistValue(KeyValueList { values: pairs(list.values) })),
+                "stringValue" => map.next_value::<Option<String>>()?.map(|text| Value::Text(text.into())),
+                "boolValue" => map.next_value::<Option<bool>>()?.map(Value::Bool),
+                "intValue" => map.next_value::<Option<Integer<i64>>>()?.map(|number| Value::Integer(number.0)),
+                "doubleValue" => map.next_value::<Option<Double>>()?.map(|number| Value::Double(number.0)),
+                "bytesValue" => map.next_value::<Option<Bytes>>()?.map(|bytes| Value::Bytes(bytes.0.into())),
+                "arrayValue" => map
+                    .next_value::<Option<List<Any>>>()?
+                    .map(|list| Value::List(list.values.into_iter().map(|any| any.0).collect())),
+                "kvlistValue" => map.next_value::<Option<List<Pair>>>()?.map(|list| Value::Map(pairs(list.values))),
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                     None
                 }
             };
-            value = found.or(value);
+            value = found.unwrap_or(value);
         }
-        Ok(Any(AnyValue { value }))
+        Ok(Any(value))
     }
 }

@@ -1,12 +1,36 @@
 //! A log record as JSON, with what its resource and scope say. `docs/sources.md` has the table.
 
-use opentelemetry_proto::tonic::common::v1::{InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use std::borrow::Cow;
 
-use super::value::{Fields, attributes, string, value};
+use super::value::{Fields, Pair, Value, attributes, key, value};
 use crate::config::OtlpFormat;
 use crate::record::DateFormat;
+use crate::record::encode::write_json_string;
+
+/// A `LogRecord` (opentelemetry/proto/logs/v1/logs.proto), with its texts where they lie in the request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Record<'a> {
+    pub(super) time_unix_nano: u64,
+    pub(super) observed_time_unix_nano: u64,
+    pub(super) severity_number: i32,
+    pub(super) severity_text: Cow<'a, str>,
+    pub(super) body: Option<Value<'a>>,
+    pub(super) attributes: Vec<Pair<'a>>,
+    pub(super) dropped_attributes_count: u32,
+    pub(super) flags: u32,
+    pub(super) trace_id: Cow<'a, [u8]>,
+    pub(super) span_id: Cow<'a, [u8]>,
+    pub(super) event_name: Cow<'a, str>,
+}
+
+/// A `Resource`, or an `InstrumentationScope`, which has a name as well.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Owner<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) version: Cow<'a, str>,
+    pub(super) attributes: Vec<Pair<'a>>,
+    pub(super) dropped_attributes_count: u32,
+}
 
 /// What is written around the records of one scope.
 #[derive(Debug, Default)]
@@ -18,9 +42,9 @@ pub(super) struct Around {
 impl Around {
     pub(super) fn new(
         format: OtlpFormat,
-        resource: Option<&Resource>,
+        resource: Option<&Owner<'_>>,
         resource_schema: &str,
-        scope: Option<&InstrumentationScope>,
+        scope: Option<&Owner<'_>>,
         scope_schema: &str,
     ) -> Self {
         match format {
@@ -29,9 +53,8 @@ impl Around {
         }
     }
 
-    /// Writes a record into `out`, as an object on one line.
-    pub(super) fn write(&self, format: OtlpFormat, record: &LogRecord, out: &mut Vec<u8>) {
-        out.clear();
+    /// Appends a record, as an object on one line.
+    pub(super) fn write(&self, format: OtlpFormat, record: &Record<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.before);
         let begin = out.len();
         match format {
@@ -52,9 +75,9 @@ impl Around {
 
 /// `{…,"resource":{…},"scope":{…}}`
 fn plain_around(
-    resource: Option<&Resource>,
+    resource: Option<&Owner<'_>>,
     resource_schema: &str,
-    scope: Option<&InstrumentationScope>,
+    scope: Option<&Owner<'_>>,
     scope_schema: &str,
 ) -> Around {
     let (mut of_resource, mut of_scope, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -62,16 +85,16 @@ fn plain_around(
     if let Some(resource) = resource {
         more(OtlpFormat::Json, &resource.attributes, resource.dropped_attributes_count, &mut fields);
     }
-    fields.text("schema_url", resource_schema);
+    fields.text(key!("schema_url"), resource_schema);
     let mut fields = Fields::new(&mut of_scope);
     if let Some(scope) = scope {
-        fields.text("name", &scope.name);
-        fields.text("version", &scope.version);
+        fields.text(key!("name"), &scope.name);
+        fields.text(key!("version"), &scope.version);
         more(OtlpFormat::Json, &scope.attributes, scope.dropped_attributes_count, &mut fields);
     }
-    fields.text("schema_url", scope_schema);
+    fields.text(key!("schema_url"), scope_schema);
     let mut fields = Fields::new(&mut after);
-    for (key, inner) in [("resource", of_resource), ("scope", of_scope)] {
+    for (key, inner) in [(key!("resource"), of_resource), (key!("scope"), of_scope)] {
         if !inner.is_empty() {
             let out = fields.key(key);
             out.push(b'{');
@@ -83,38 +106,40 @@ fn plain_around(
     Around { before: b"{".to_vec(), after }
 }
 
-fn more(format: OtlpFormat, pairs: &[KeyValue], dropped: u32, fields: &mut Fields<'_>) {
+fn more(format: OtlpFormat, pairs: &[Pair<'_>], dropped: u32, fields: &mut Fields<'_>) {
     if !pairs.is_empty() {
-        attributes(format, pairs, fields.key("attributes"));
+        attributes(format, pairs, fields.key(key!("attributes")));
     }
-    let key = if format == OtlpFormat::Json { "dropped_attributes_count" } else { "droppedAttributesCount" };
+    let key =
+        if format == OtlpFormat::Json { key!("dropped_attributes_count") } else { key!("droppedAttributesCount") };
     fields.number(key, dropped.into());
 }
 
-fn plain_fields(record: &LogRecord, out: &mut Vec<u8>) {
+fn plain_fields(record: &Record<'_>, out: &mut Vec<u8>) {
     let mut fields = Fields::new(out);
-    for (key, time) in [("time", record.time_unix_nano), ("observed_time", record.observed_time_unix_nano)] {
+    for (key, time) in [(key!("time"), record.time_unix_nano), (key!("observed_time"), record.observed_time_unix_nano)]
+    {
         if let Some(time_ns) = time_ns(time) {
             DateFormat::Iso8601Nanos.write_json(time_ns, fields.key(key));
         }
     }
-    fields.number("severity_number", record.severity_number.into());
-    fields.text("severity_text", &record.severity_text);
+    fields.number(key!("severity_number"), record.severity_number.into());
+    fields.text(key!("severity_text"), &record.severity_text);
     if record.body.is_some() {
-        value(OtlpFormat::Json, record.body.as_ref(), fields.key("body"));
+        value(OtlpFormat::Json, record.body.as_ref(), fields.key(key!("body")));
     }
     more(OtlpFormat::Json, &record.attributes, record.dropped_attributes_count, &mut fields);
-    fields.number("flags", record.flags.into());
-    fields.text("trace_id", &id(&record.trace_id, 16));
-    fields.text("span_id", &id(&record.span_id, 8));
-    fields.text("event_name", &record.event_name);
+    fields.number(key!("flags"), record.flags.into());
+    id::<16, 32>(key!("trace_id"), &record.trace_id, &mut fields);
+    id::<8, 16>(key!("span_id"), &record.span_id, &mut fields);
+    fields.text(key!("event_name"), &record.event_name);
 }
 
 /// `{"resource":{…},"scopeLogs":[{"scope":{…},"logRecords":[{…}],"schemaUrl":"…"}],"schemaUrl":"…"}`
 fn typed_around(
-    resource: Option<&Resource>,
+    resource: Option<&Owner<'_>>,
     resource_schema: &str,
-    scope: Option<&InstrumentationScope>,
+    scope: Option<&Owner<'_>>,
     scope_schema: &str,
 ) -> Around {
     let (mut before, mut after) = (b"{".to_vec(), b"}]".to_vec());
@@ -128,8 +153,8 @@ fn typed_around(
     if let Some(scope) = scope {
         before.extend_from_slice(b"\"scope\":{");
         let mut fields = Fields::new(&mut before);
-        fields.text("name", &scope.name);
-        fields.text("version", &scope.version);
+        fields.text(key!("name"), &scope.name);
+        fields.text(key!("version"), &scope.version);
         more(OtlpFormat::OtlpJson, &scope.attributes, scope.dropped_attributes_count, &mut fields);
         before.extend_from_slice(b"},");
     }
@@ -137,7 +162,7 @@ fn typed_around(
     let mut schema = |text: &str| {
         if !text.is_empty() {
             after.extend_from_slice(b",\"schemaUrl\":");
-            string(text, &mut after);
+            write_json_string(text, &mut after);
         }
     };
     schema(scope_schema);
@@ -145,7 +170,7 @@ fn typed_around(
     let mut schema = |text: &str| {
         if !text.is_empty() {
             after.extend_from_slice(b",\"schemaUrl\":");
-            string(text, &mut after);
+            write_json_string(text, &mut after);
         }
     };
     schema(resource_schema);
@@ -153,30 +178,30 @@ fn typed_around(
     Around { before, after }
 }
 
-fn typed_fields(record: &LogRecord, out: &mut Vec<u8>) {
+fn typed_fields(record: &Record<'_>, out: &mut Vec<u8>) {
     let format = OtlpFormat::OtlpJson;
     let mut fields = Fields::new(out);
     for (key, time) in
-        [("timeUnixNano", record.time_unix_nano), ("observedTimeUnixNano", record.observed_time_unix_nano)]
+        [(key!("timeUnixNano"), record.time_unix_nano), (key!("observedTimeUnixNano"), record.observed_time_unix_nano)]
     {
         if time != 0 {
             fields.key(key).extend_from_slice(format!("\"{time}\"").as_bytes());
         }
     }
-    fields.number("severityNumber", record.severity_number.into());
-    fields.text("severityText", &record.severity_text);
+    fields.number(key!("severityNumber"), record.severity_number.into());
+    fields.text(key!("severityText"), &record.severity_text);
     if record.body.is_some() {
-        value(format, record.body.as_ref(), fields.key("body"));
+        value(format, record.body.as_ref(), fields.key(key!("body")));
     }
     more(format, &record.attributes, record.dropped_attributes_count, &mut fields);
-    fields.number("flags", record.flags.into());
-    fields.text("traceId", &id(&record.trace_id, 16));
-    fields.text("spanId", &id(&record.span_id, 8));
-    fields.text("eventName", &record.event_name);
+    fields.number(key!("flags"), record.flags.into());
+    id::<16, 32>(key!("traceId"), &record.trace_id, &mut fields);
+    id::<8, 16>(key!("spanId"), &record.span_id, &mut fields);
+    fields.text(key!("eventName"), &record.event_name);
 }
 
 /// A record's time: "Use time_unix_nano if it is present, otherwise use observed_time_unix_nano" (opentelemetry/proto/logs/v1/logs.proto).
-pub(super) fn time_of(record: &LogRecord) -> Option<i64> {
+pub(super) fn time_of(record: &Record<'_>) -> Option<i64> {
     time_ns(record.time_unix_nano).or_else(|| time_ns(record.observed_time_unix_nano))
 }
 
@@ -187,6 +212,15 @@ fn time_ns(time: u64) -> Option<i64> {
 
 /// An id in hex. One that is all zeros, or of another length, is none: "receivers SHOULD assume that the log record is not associated with a
 /// trace".
-fn id(bytes: &[u8], length: usize) -> String {
-    if bytes.len() == length && bytes.iter().any(|byte| *byte != 0) { hex::encode(bytes) } else { String::new() }
+fn id<const BYTES: usize, const DIGITS: usize>(key: &str, bytes: &[u8], fields: &mut Fields<'_>) {
+    if bytes.len() != BYTES || bytes.iter().all(|byte| *byte == 0) {
+        return;
+    }
+    let mut digits = [0; DIGITS];
+    if hex::encode_to_slice(bytes, &mut digits).is_ok() {
+        let out = fields.key(key);
+        out.push(b'"');
+        out.extend_from_slice(&digits);
+        out.push(b'"');
+    }
 }

@@ -7,7 +7,7 @@ use prost::Message as _;
 use super::denied::Denied;
 use super::gather::Rejected;
 use super::http::Wire;
-use super::value::string;
+use crate::record::encode::write_json_string;
 
 /// `google.rpc.Status` (googleapis, google/rpc/status.proto).
 #[derive(Clone, PartialEq, prost::Message)]
@@ -61,7 +61,7 @@ impl Status {
             Wire::Protobuf => self.encode_to_vec(),
             Wire::Json => {
                 let mut out = format!("{{\"code\":{},\"message\":", self.code).into_bytes();
-                string(&self.message, &mut out);
+                write_json_string(&self.message, &mut out);
                 out.push(b'}');
                 out
             }
@@ -88,7 +88,7 @@ pub(super) fn response(rejected: Option<&Rejected>, wire: Wire) -> Vec<u8> {
         Wire::Json => {
             let mut out =
                 format!("{{\"partialSuccess\":{{\"rejectedLogRecords\":\"{records}\",\"errorMessage\":").into_bytes();
-            string(&message, &mut out);
+            write_json_string(&message, &mut out);
             out.extend_from_slice(b"}}");
             out
         }

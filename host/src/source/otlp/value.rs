@@ -1,20 +1,60 @@
-//! `AnyValue` as JSON: as itself, or as OTLP/JSON has it.
+//! `AnyValue`, with its texts where they lie in the request, and as JSON: as itself, or as OTLP/JSON has it.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use aws_smithy_types::base64;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 
 use crate::config::OtlpFormat;
-use crate::record::encode::escape_lossy;
+use crate::record::encode::write_json_string;
 
-/// A string in quotes.
-pub(super) fn string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    escape_lossy(text.as_bytes(), out);
-    out.push(b'"');
+/// What an `AnyValue` can be (opentelemetry/proto/common/v1/common.proto).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) enum Value<'a> {
+    /// There, and without a value; also what refers to a dictionary of profiles: that is, in logs, to be taken as absent.
+    #[default]
+    Empty,
+    Text(Cow<'a, str>),
+    Bool(bool),
+    Integer(i64),
+    Double(f64),
+    Bytes(Cow<'a, [u8]>),
+    List(Vec<Value<'a>>),
+    Map(Vec<Pair<'a>>),
 }
+
+impl Value<'_> {
+    /// Whether lists and maps in it are nested less than so deep.
+    pub(super) fn is_shallow(&self, depth: usize) -> bool {
+        let Some(deeper) = depth.checked_sub(1) else { return false };
+        match self {
+            Self::List(values) => values.iter().all(|value| value.is_shallow(deeper)),
+            Self::Map(pairs) => pairs.iter().all(|pair| pair.is_shallow(deeper)),
+            _ => true,
+        }
+    }
+}
+
+/// A `KeyValue`: an attribute, or what is in a map.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Pair<'a> {
+    pub(super) key: Cow<'a, str>,
+    pub(super) value: Option<Value<'a>>,
+}
+
+impl Pair<'_> {
+    pub(super) fn is_shallow(&self, depth: usize) -> bool {
+        self.value.as_ref().is_none_or(|value| value.is_shallow(depth))
+    }
+}
+
+/// A key that needs no escapes, with the comma before it and the colon behind.
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+pub(super) use key;
 
 /// The fields of an object, with the commas between them.
 pub(super) struct Fields<'a> {
@@ -29,21 +69,18 @@ impl<'a> Fields<'a> {
         Self { out, begin }
     }
 
-    /// Writes a key that needs no escapes, and its colon; the value is the caller's.
+    /// Writes a [`key!`]; the value is the caller's.
+    #[inline]
     pub(super) fn key(&mut self, key: &str) -> &mut Vec<u8> {
-        if self.out.len() > self.begin {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
+        let key = if self.out.len() > self.begin { key } else { key.get(1..).unwrap_or_default() };
         self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
         self.out
     }
 
     /// A text, where there is one.
     pub(super) fn text(&mut self, key: &str, text: &str) {
         if !text.is_empty() {
-            string(text, self.key(key));
+            write_json_string(text, self.key(key));
         }
     }
 
@@ -56,7 +93,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Appends attributes: an object, or OTLP/JSON's list of pairs.
-pub(super) fn attributes(format: OtlpFormat, pairs: &[KeyValue], out: &mut Vec<u8>) {
+pub(super) fn attributes(format: OtlpFormat, pairs: &[Pair<'_>], out: &mut Vec<u8>) {
     match format {
         OtlpFormat::Json => {
             out.push(b'{');
@@ -64,7 +101,7 @@ pub(super) fn attributes(format: OtlpFormat, pairs: &[KeyValue], out: &mut Vec<u
                 if number > 0 {
                     out.push(b',');
                 }
-                string(&pair.key, out);
+                write_json_string(&pair.key, out);
                 out.push(b':');
                 value(format, pair.value.as_ref(), out);
             }
@@ -77,7 +114,7 @@ pub(super) fn attributes(format: OtlpFormat, pairs: &[KeyValue], out: &mut Vec<u
                     out.push(b',');
                 }
                 out.extend_from_slice(b"{\"key\":");
-                string(&pair.key, out);
+                write_json_string(&pair.key, out);
                 if pair.value.is_some() {
                     out.extend_from_slice(b",\"value\":");
                     value(format, pair.value.as_ref(), out);
@@ -89,9 +126,9 @@ pub(super) fn attributes(format: OtlpFormat, pairs: &[KeyValue], out: &mut Vec<u
     }
 }
 
-/// Appends a value. It is nested no deeper than was read: Protocol Buffers to 100 messages, JSON to 128 levels.
-pub(super) fn value(format: OtlpFormat, of: Option<&AnyValue>, out: &mut Vec<u8>) {
-    let of = of.and_then(|any| any.value.as_ref());
+/// Appends a value. It is nested no deeper than was read.
+pub(super) fn value(format: OtlpFormat, of: Option<&Value<'_>>, out: &mut Vec<u8>) {
+    let of = of.unwrap_or(&Value::Empty);
     match format {
         OtlpFormat::Json => plain(of, out),
         OtlpFormat::OtlpJson => {
@@ -102,21 +139,20 @@ pub(super) fn value(format: OtlpFormat, of: Option<&AnyValue>, out: &mut Vec<u8>
     }
 }
 
-fn plain(of: Option<&Value>, out: &mut Vec<u8>) {
+fn plain(of: &Value<'_>, out: &mut Vec<u8>) {
     match of {
-        // What refers to a dictionary of profiles is, in logs, to be taken as absent (opentelemetry/proto/common/v1/common.proto).
-        None | Some(Value::StringValueStrindex(_)) => out.extend_from_slice(b"null"),
-        Some(Value::StringValue(text)) => string(text, out),
-        Some(Value::BoolValue(yes)) => out.extend_from_slice(if *yes { b"true" } else { b"false" }),
-        Some(Value::IntValue(number)) => integer(*number, out),
-        Some(Value::DoubleValue(number)) => double(*number, out),
-        Some(Value::BytesValue(bytes)) => string(&base64::encode(bytes), out),
-        Some(Value::ArrayValue(array)) => list(OtlpFormat::Json, &array.values, out),
-        Some(Value::KvlistValue(list)) => attributes(OtlpFormat::Json, &list.values, out),
+        Value::Empty => out.extend_from_slice(b"null"),
+        Value::Text(text) => write_json_string(text, out),
+        Value::Bool(yes) => out.extend_from_slice(if *yes { b"true" } else { b"false" }),
+        Value::Integer(number) => integer(*number, out),
+        Value::Double(number) => double(*number, out),
+        Value::Bytes(bytes) => write_json_string(&base64::encode(bytes), out),
+        Value::List(values) => list(OtlpFormat::Json, values, out),
+        Value::Map(pairs) => attributes(OtlpFormat::Json, pairs, out),
     }
 }
 
-fn list(format: OtlpFormat, values: &[AnyValue], out: &mut Vec<u8>) {
+fn list(format: OtlpFormat, values: &[Value<'_>], out: &mut Vec<u8>) {
     out.push(b'[');
     for (number, one) in values.iter().enumerate() {
         if number > 0 {
@@ -128,37 +164,37 @@ fn list(format: OtlpFormat, values: &[AnyValue], out: &mut Vec<u8>) {
 }
 
 /// "JSON Protobuf Encoding": integers of 64 bits are strings, bytes base64.
-fn typed(of: Option<&Value>, out: &mut Vec<u8>) {
+fn typed(of: &Value<'_>, out: &mut Vec<u8>) {
     match of {
-        None | Some(Value::StringValueStrindex(_)) => {}
-        Some(Value::StringValue(text)) => {
+        Value::Empty => {}
+        Value::Text(text) => {
             out.extend_from_slice(b"\"stringValue\":");
-            string(text, out);
+            write_json_string(text, out);
         }
-        Some(Value::BoolValue(yes)) => {
+        Value::Bool(yes) => {
             out.extend_from_slice(if *yes { b"\"boolValue\":true" } else { b"\"boolValue\":false" });
         }
-        Some(Value::IntValue(number)) => {
+        Value::Integer(number) => {
             out.extend_from_slice(b"\"intValue\":\"");
             integer(*number, out);
             out.push(b'"');
         }
-        Some(Value::DoubleValue(number)) => {
+        Value::Double(number) => {
             out.extend_from_slice(b"\"doubleValue\":");
             double(*number, out);
         }
-        Some(Value::BytesValue(bytes)) => {
+        Value::Bytes(bytes) => {
             out.extend_from_slice(b"\"bytesValue\":");
-            string(&base64::encode(bytes), out);
+            write_json_string(&base64::encode(bytes), out);
         }
-        Some(Value::ArrayValue(array)) => {
+        Value::List(values) => {
             out.extend_from_slice(b"\"arrayValue\":{\"values\":");
-            list(OtlpFormat::OtlpJson, &array.values, out);
+            list(OtlpFormat::OtlpJson, values, out);
             out.push(b'}');
         }
-        Some(Value::KvlistValue(list)) => {
+        Value::Map(pairs) => {
             out.extend_from_slice(b"\"kvlistValue\":{\"values\":");
-            attributes(OtlpFormat::OtlpJson, &list.values, out);
+            attributes(OtlpFormat::OtlpJson, pairs, out);
             out.push(b'}');
         }
     }
@@ -182,5 +218,5 @@ fn double(number: f64, out: &mut Vec<u8>) {
         f64::NEG_INFINITY => "-Infinity",
         _ => "NaN",
     };
-    string(text, out);
+    write_json_string(text, out);
 }

@@ -1,22 +1,34 @@
-//! Room for chunks that are read, used again. Memory that is new to the process costs a fault for each page, and is cold: more than
-//! reading a chunk out of the page cache costs.
+//! Room for large pieces of bytes, used again. Memory that is new to the process costs a fault for each page, and is cold: more than
+//! reading a chunk out of the page cache costs, and a tenth of what a batch costs in all.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// Smaller reads take their room from the allocator, which keeps such.
-const SMALLEST: usize = 64 << 10;
-/// A chunk may be one message of a sender: 2 MB from Fluent Bit, 4 MB of JSON from a collector. Larger ones are rare, and would be kept for
-/// nothing.
-const LARGEST: usize = 4 << 20;
-/// Bytes that are kept for later reads, and buffers.
-const KEPT_BYTES: usize = 8 << 20;
-const KEPT: usize = 16;
+/// Room is made in steps of this.
+const STEP: usize = 64 << 10;
+
+/// What buffers are kept for later use. Others are the allocator's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep {
+    /// The least and the most room of one that is kept.
+    pub(crate) room: (usize, usize),
+    /// The most of them.
+    pub(crate) buffers: usize,
+    /// The most room that all of them have.
+    pub(crate) bytes: usize,
+}
+
+impl Keep {
+    fn fits(&self, room: usize) -> bool {
+        (self.room.0..=self.room.1).contains(&room)
+    }
+}
 
 /// Buffers that nobody uses. Cheap to clone; clones share them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Buffers {
+#[derive(Debug, Clone)]
+pub(crate) struct Buffers {
+    keep: Keep,
     free: Arc<Mutex<Free>>,
 }
 
@@ -34,15 +46,22 @@ struct Lent {
 }
 
 impl Buffers {
-    /// An empty buffer, perhaps with room already.
-    pub(super) fn take(&self, length: usize) -> Vec<u8> {
-        if !(SMALLEST..=LARGEST).contains(&length) {
+    pub(crate) fn new(keep: Keep) -> Self {
+        Self { keep, free: Arc::default() }
+    }
+
+    /// An empty buffer with room for so many bytes. What is more than is kept has no room yet: it may never be needed.
+    pub(crate) fn take(&self, length: usize) -> Vec<u8> {
+        if length > self.keep.room.1 {
             return Vec::new();
+        }
+        if length < self.keep.room.0 {
+            return Vec::with_capacity(length);
         }
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = free.buffers.iter().rposition(|buffer| buffer.capacity() >= length) else {
-            // Chunks are of much the same size: the next one may be as large.
-            return Vec::with_capacity(length.next_multiple_of(SMALLEST));
+            // They are of much the same size: the next one may be a little larger.
+            return Vec::with_capacity(length.next_multiple_of(STEP));
         };
         let buffer = free.buffers.remove(place);
         free.bytes -= buffer.capacity();
@@ -50,11 +69,16 @@ impl Buffers {
     }
 
     /// What was read, as bytes whose buffer comes back when nobody has any part of them any more.
-    pub(super) fn lend(&self, buffer: Vec<u8>) -> Bytes {
-        if !(SMALLEST..=LARGEST).contains(&buffer.capacity()) {
+    pub(crate) fn lend(&self, buffer: Vec<u8>) -> Bytes {
+        if !self.keep.fits(buffer.capacity()) {
             return buffer.into();
         }
         Bytes::from_owner(Lent { buffer, home: self.clone() })
+    }
+
+    /// Gives what is kept back to the allocator.
+    pub(crate) fn let_go(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) = Free::default();
     }
 }
 
@@ -68,8 +92,9 @@ impl Drop for Lent {
     fn drop(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
+        let Keep { buffers, bytes, .. } = self.home.keep;
         let mut free = self.home.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.buffers.len() < KEPT && free.bytes + buffer.capacity() <= KEPT_BYTES {
+        if free.buffers.len() < buffers && free.bytes + buffer.capacity() <= bytes {
             free.bytes += buffer.capacity();
             free.buffers.push(buffer);
         }
@@ -80,6 +105,8 @@ impl Drop for Lent {
 mod tests {
     use super::*;
 
+    const KEEP: Keep = Keep { room: (64 << 10, 4 << 20), buffers: 16, bytes: 8 << 20 };
+
     fn kept(buffers: &Buffers) -> (usize, usize) {
         let free = buffers.free.lock().unwrap();
         (free.buffers.len(), free.bytes)
@@ -87,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_buffer_comes_back_when_the_last_part_of_it_is_dropped() {
-        let buffers = Buffers::default();
+        let buffers = Buffers::new(KEEP);
         let mut room = buffers.take(100_000);
         room.extend_from_slice(&[7; 100_000]);
         let at = room.as_ptr();
@@ -104,12 +131,14 @@ mod tests {
 
     #[test]
     fn what_is_kept_for_later_is_bounded() {
-        let buffers = Buffers::default();
+        let buffers = Buffers::new(KEEP);
         let lent: Vec<Bytes> = (0..40).map(|_| buffers.lend(buffers.take(1 << 20))).collect();
         drop(lent);
         assert_eq!(kept(&buffers), (8, 8 << 20));
         let lent: Vec<Bytes> = [1_000, 5 << 20].map(|length| buffers.lend(buffers.take(length))).into();
         drop(lent);
         assert_eq!(kept(&buffers), (8, 8 << 20), "small ones and large ones are the allocator's");
+        buffers.let_go();
+        assert_eq!(kept(&buffers), (0, 0));
     }
 }
