@@ -30,7 +30,7 @@ enum Task {
     /// Installs what the tests need, and runs all of them
     Test(test::Options),
     /// Installs what building and testing need: a WebAssembly target, a Python environment with an S3 server, packages of npm
-    Setup,
+    Setup(setup::Options),
     /// Builds the built-in components into target/components, each as NAME.wasm
     BuildPlugins,
     /// Feeds damaged input to a parser of outside bytes
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
-        Task::Setup => setup::everything(),
+        Task::Setup(options) => setup::run(&options),
         Task::BuildPlugins => build::plugins(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),

@@ -4,6 +4,13 @@ use anyhow::Context as _;
 
 use wharf_task_kit::{show, tools};
 
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Only what building needs
+    #[arg(long)]
+    build: bool,
+}
+
 /// A tool chain that compiles to WebAssembly: needed to build.
 pub fn for_building() -> anyhow::Result<()> {
     wharf_guest_build::ensure_toolchain(&mut |line| println!("  {line}"))?;
@@ -55,7 +62,10 @@ fn in_ci() -> bool {
 }
 
 /// `cargo xtask setup`
-pub fn everything() -> anyhow::Result<()> {
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if options.build {
+        return for_building();
+    }
     show::step(1, 2, "Building needs");
     for_building()?;
     show::step(2, 2, "Testing needs");

@@ -33,7 +33,6 @@ mod worker;
 pub(crate) mod tests;
 
 pub(crate) use compatible::MAX_BYTES;
-pub(crate) use engine::open_pagemap;
 pub use error::{LoadError, StartError};
 pub use load::{InUse, Plugin, PluginHost};
 pub use model::{

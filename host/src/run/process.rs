@@ -9,8 +9,6 @@ pub(super) fn keep_memory_private() {
     if let Err(cause) = rlimit::setrlimit(rlimit::Resource::CORE, 0, 0) {
         tracing::warn!(%cause, "core dumps could not be turned off: see `ulimit -c`");
     }
-    // Once it is not dumpable, this can be opened by root alone.
-    crate::plugin::open_pagemap();
     if let Err(cause) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         tracing::warn!(%cause, "the process could not be made undumpable: others of the same user may read its memory");
     }

@@ -218,6 +218,7 @@ pub fn measure(steps: Steps, input: &Input, disk: &Path) -> anyhow::Result<Measu
     child.wait()?;
     Ok(Measured {
         input_bytes: input.bytes(),
+        received_bytes: input.bytes(),
         records: input.lines(),
         sent_bytes: sink.body_bytes(),
         wall,

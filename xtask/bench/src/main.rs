@@ -132,7 +132,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!(
         "spent inside calls of the component, the host's functions that it calls included. calls/1000 is calls of PutLogEvents"
     );
-    println!("for 1,000 events; filled is how much of 1,048,576 bytes or 10,000 events a call carries, on average.");
+    println!(
+        "for 1,000 events; filled is how much of 1,048,576 bytes or 10,000 events a call carries, on average. received is what"
+    );
+    println!("was read or came in, with what a protocol has around the lines.");
     Ok(())
 }
 

@@ -40,7 +40,10 @@ pub struct Calls {
 /// One scenario's result.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
+    /// Of log lines.
     pub input_bytes: u64,
+    /// What Wharf read or was sent: log lines, or what is around them as well.
+    pub received_bytes: u64,
     pub records: u64,
     pub sent_bytes: u64,
     pub wall: Duration,

@@ -82,6 +82,7 @@ impl Scenario {
         service.check()?;
         Ok(Measured {
             input_bytes: input.bytes(),
+            received_bytes: load.as_ref().map_or_else(|| input.bytes(), Load::bytes),
             records: input.lines(),
             sent_bytes: service.sent_bytes() - before,
             wall,

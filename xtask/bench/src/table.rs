@@ -10,7 +10,7 @@ pub fn heading(of: Destination) -> String {
         "scenario", "MB/s", "of limit", "CPU s/GB", "guest", "peak"
     );
     match of {
-        Destination::S3 => format!("{common}  {:>9}", "sent"),
+        Destination::S3 => format!("{common}  {:>9}  {:>9}", "received", "sent"),
         Destination::Logs => format!("{common}  {:>9}  {:>11}  {:>7}", "events/s", "calls/1000", "filled"),
     }
 }
@@ -25,7 +25,10 @@ pub fn row(of: Destination, name: &str, measured: &Measured, limit: Option<&Meas
         measured.cpu(),
         measured.usage.peak_bytes as f64 / f64::from(1 << 20),
     );
-    let Destination::Logs = of else { return format!("{common}  {:>6.0} MB", measured.sent_bytes as f64 / 1e6) };
+    let Destination::Logs = of else {
+        let [received, sent] = [measured.received_bytes, measured.sent_bytes].map(|bytes| bytes as f64 / 1e6);
+        return format!("{common}  {received:>6.0} MB  {sent:>6.0} MB");
+    };
     let (calls, filled) = measured.calls.map_or_else(Default::default, |calls| {
         let each = 1000.0 * calls.count as f64 / measured.records.max(1) as f64;
         (format!("{each:.3}"), format!("{:.1} %", 100.0 * calls.fill))

@@ -110,6 +110,11 @@ impl Load {
         })
     }
 
+    /// What is sent, without what the protocols below (HTTP, HTTP/2, TCP) add.
+    pub fn bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.len() as u64).sum()
+    }
+
     /// Sends them, and returns when all are acknowledged.
     pub fn send(&self, to: SocketAddr) -> anyhow::Result<()> {
         let queue = Queue { messages: &self.messages, next: AtomicUsize::new(0) };
