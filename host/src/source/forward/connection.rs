@@ -98,6 +98,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin>(
                 under_way: VecDeque::new(),
                 bytes_under_way: 0,
                 active: Instant::now(),
+                began: Instant::now(),
                 door: Arc::clone(door),
                 place,
             };
@@ -159,6 +160,7 @@ async fn greeted<S: AsyncRead + AsyncWrite + Send + Unpin>(
         Some(Ok(done)) => {
             let tenant = done.unwrap_or(Err(End::GivenUp))?;
             door.greeted(place, tenant.as_ref())?;
+            input.held = door.room_of(tenant.as_ref());
             Ok((input, tenant))
         }
         Some(Err(_)) => Err(Fault::Slow { what: "the handshake", patience: door.handshake_timeout }.into()),
@@ -219,6 +221,8 @@ struct Connection<'a, S> {
     bytes_under_way: u64,
     /// When something last came, or could be read again.
     active: Instant,
+    /// When the message that the buffer begins with began to come.
+    began: Instant,
     door: Arc<Door>,
     place: &'a Place,
 }
@@ -241,7 +245,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
     async fn take_messages(&mut self) -> Result<std::convert::Infallible, End> {
         loop {
             match self.input.framer.end(&self.input.buffer)? {
-                Some(length) => self.message(length).await?,
+                Some(length) => {
+                    self.message(length).await?;
+                    self.began = Instant::now();
+                }
                 None => self.wait().await?,
             }
             if self.gather.is_full() {
@@ -293,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
         };
         let is_idle = self.under_way.is_empty() && hand_in_at.is_none();
         if is_idle {
-            door.is_idle(self.place, is_inside);
+            door.is_idle(self.place, is_inside.then_some(self.began));
         } else {
             self.place.stays()?;
         }
@@ -301,9 +308,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection<'_, S> {
             biased;
             () = door.shutdown.cancelled() => Err(End::Stopped),
             () = self.place.given_up() => Err(End::GivenUp),
+            () = self.input.held.given_up() => Err(Fault::Busy.into()),
             outcome = first_durable(&mut self.under_way) => self.settled(outcome).await,
             read = read_block(&mut self.stream, &mut self.input.buffer), if has_room => {
                 self.active = Instant::now();
+                if !is_inside {
+                    self.began = self.active;
+                }
                 if read? == 0 {
                     return Err(End::Closed);
                 }

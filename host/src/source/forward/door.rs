@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -13,7 +14,7 @@ use crate::config::{ForwardConfig, ForwardSecurity, ForwardTag, SourceConfig};
 use crate::intake::Refused;
 use crate::record::Chunk;
 use crate::source::places::{GivenUp, Place};
-use crate::source::room::Room;
+use crate::source::room::{Held, Room};
 use crate::source::sink::{Durable, Sink};
 
 /// No `max_message_size` goes beyond this: a message is one chunk, and that has an end.
@@ -97,12 +98,17 @@ impl Door {
     }
 
     /// Nothing is in hand on a connection of somebody known.
-    pub(crate) fn is_idle(&self, place: &Place, is_inside_message: bool) {
-        if self.is_shared && is_inside_message {
-            place.receives();
-        } else if self.is_shared {
-            place.waits();
+    pub(crate) fn is_idle(&self, place: &Place, inside_message_since: Option<Instant>) {
+        match inside_message_since {
+            Some(since) if self.is_shared => place.receives(since),
+            None if self.is_shared => place.waits(),
+            _ => {}
         }
+    }
+
+    /// Room for what a sender sends. Where several tenants do, a message that is still coming may be given up for one of another.
+    pub(crate) fn room_of(&self, tenant: Option<&Arc<str>>) -> Held {
+        if self.is_shared { self.room.hold_for(tenant) } else { self.room.hold() }
     }
 
     /// The tag of records that were sent with this one. An empty tag matches no output: then it is the source's.

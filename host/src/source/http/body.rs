@@ -50,10 +50,17 @@ pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: u64, held: &mut
     let mut bytes = Vec::with_capacity(announced.unwrap_or(0).min(1 << 20) as usize);
     let mut frames = body.into_data_stream();
     loop {
-        let frame = match tokio::time::timeout(PATIENCE, frames.next()).await {
+        let next = tokio::select! {
+            next = tokio::time::timeout(PATIENCE, frames.next()) => next,
+            () = held.given_up() => return Err(Denied::Busy),
+        };
+        let frame = match next {
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(e))) => return Err(Denied::Body(e.to_string())),
-            Ok(None) => return Ok(bytes),
+            Ok(None) => {
+                held.is_whole().map_err(|_| Denied::Busy)?;
+                return Ok(bytes);
+            }
             Err(_) => return Err(Denied::Slow(PATIENCE)),
         };
         if (bytes.len() + frame.len()) as u64 > limit {

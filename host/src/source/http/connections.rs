@@ -197,6 +197,6 @@ fn request_begins(phase: &watch::Sender<Phase>, place: &Place, came: &[u8]) {
         begins
     });
     if begins {
-        place.receives();
+        place.receives(Instant::now());
     }
 }

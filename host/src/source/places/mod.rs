@@ -30,6 +30,9 @@ pub(crate) const GIVEN_UP: &str = "max_connections";
 /// Pause after the system gave no connection (no descriptors, no memory).
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How often it is looked again whether a connection gives its place up, while one waits for it.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What connections come from.
 pub(crate) trait Listener {
     /// A connection.
@@ -155,6 +158,8 @@ impl Places {
             tokio::select! {
                 permit = &mut permit => return permit.ok(),
                 () = changed => {}
+                // Something may have been on its way for long by then.
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
         }
     }
@@ -182,7 +187,7 @@ impl Open {
         let holders: Vec<Arc<Holder>> = lock(&self.holders).values().cloned().collect();
         loop {
             let standings: Vec<Standing> = holders.iter().map(|holder| lock(&holder.standing).clone()).collect();
-            let Some(n) = gives_up(&standings, places) else { return false };
+            let Some(n) = gives_up(&standings, places, Instant::now()) else { return false };
             let (Some(holder), Some(seen)) = (holders.get(n), standings.get(n)) else { return false };
             let mut standing = lock(&holder.standing);
             // It may have gone on since; then it is another's turn.
@@ -222,9 +227,9 @@ impl Place {
         self.is_at(At::Waits(Instant::now()));
     }
 
-    /// Something is on its way that is not whole yet.
-    pub(crate) fn receives(&self) {
-        self.is_at(At::Receives(Instant::now()));
+    /// Something is on its way that is not whole yet, and began to come then.
+    pub(crate) fn receives(&self, since: Instant) {
+        self.is_at(At::Receives(since));
     }
 
     /// Something is being taken or answered: it keeps its place.

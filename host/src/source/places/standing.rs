@@ -6,11 +6,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// The part of the places, as one in so many, that connections keep on which nobody known has sent yet.
 const UNKNOWN_KEEP: usize = 8;
+
+/// How long a request may be on its way where its sender has all places, and one more waits. Nobody knows who that is: it may be another
+/// sender, who has none.
+pub(super) const LONG: Duration = Duration::from_secs(10);
 
 /// What a connection is, as far as its place goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +52,8 @@ struct Held {
 ///
 /// Only a sender with its share of the places or more is asked (all places, divided by those who have one): first who has most. Of one with more
 /// than its share, a connection whose request is still on its way may go too, where none is idle: else a sender that sends very slowly on
-/// each would have all of them.
-pub(super) fn gives_up(all: &[Standing], places: usize) -> Option<usize> {
+/// each would have all of them. What has been on its way for [`LONG`] goes as if whoever waits were a sender more.
+pub(super) fn gives_up(all: &[Standing], places: usize, now: Instant) -> Option<usize> {
     let mut held: HashMap<Option<&str>, Held> = HashMap::new();
     for (n, standing) in all.iter().enumerate() {
         let of = held.entry(standing.sender.as_deref()).or_default();
@@ -63,6 +68,7 @@ pub(super) fn gives_up(all: &[Standing], places: usize) -> Option<usize> {
         of.places += 1;
     }
     let senders = held.values().filter(|held| held.places > 0).count();
+    let and_who_waits = senders + usize::from(held.get(&None).is_none_or(|unknown| unknown.places == 0));
     let mut held: Vec<(Option<&str>, Held)> = held.into_iter().collect();
     let is_first =
         |(sender, held): &(Option<&str>, Held)| sender.is_none() && held.places > (places / UNKNOWN_KEEP).max(1);
@@ -73,7 +79,10 @@ pub(super) fn gives_up(all: &[Standing], places: usize) -> Option<usize> {
         if share < places && !is_first {
             return None;
         }
-        let in_hand = held.receives.filter(|_| is_first || share > places);
+        let is_long = |since: Instant| now.saturating_duration_since(since) >= LONG;
+        let in_hand = held.receives.filter(|(since, _)| {
+            is_first || share > places || (held.places * and_who_waits > places && is_long(*since))
+        });
         let oldest =
             if sender.is_none() { held.waits.into_iter().chain(in_hand).min() } else { held.waits.or(in_hand) };
         oldest.map(|(_, n)| n)

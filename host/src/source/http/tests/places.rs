@@ -110,3 +110,34 @@ async fn connections_of_one_tenant_keep_no_other_out() {
         server.stop().await;
     }
 }
+
+/// The attack that found it: the room for bodies taken by one tenant, byte after byte.
+#[tokio::test]
+async fn bodies_of_one_tenant_that_come_slowly_do_not_take_the_room_of_another() {
+    let server = Server::start_with(|http| {
+        http.max_body_bytes = 1 << 10;
+        http.tokens = vec![given(ACME, Some("acme")), given(GLOBEX, Some("globex"))];
+    });
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut client = Client::connect(server.address).await;
+        let head = format!("POST / HTTP/1.1\r\nHost: x\r\n{TEXT}\r\n{}\r\nContent-Length: 1024\r\n\r\n", with(GLOBEX));
+        client.0.write_all(head.as_bytes()).await.unwrap();
+        client.0.write_all(&[b'g'; 1020]).await.unwrap();
+        slow.push(client);
+    }
+    // All of them have come when there is no room for more of the same tenant.
+    loop {
+        let mut more = Client::connect(server.address).await;
+        if more.request("POST", &[TEXT, &with(GLOBEX)], &[b'g'; 100]).await.status == 503 {
+            break;
+        }
+    }
+    let mut other = Client::connect(server.address).await;
+    sends(&mut other, ACME, &"a".repeat(400)).await;
+    assert_eq!(slow[0].answer().await.status, 503, "the one that began first gave up");
+    // The others go on.
+    slow[1].0.write_all(b"gggg").await.unwrap();
+    assert_eq!(slow[1].answer().await.status, 200);
+    server.stop().await;
+}
