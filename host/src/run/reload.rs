@@ -580,8 +580,14 @@ async fn apply(ground: &Ground, fleet: &mut Fleet, prepared: Prepared) -> Result
         dropped.extend(remove(ground, &name, placed).await);
     }
     dropped.extend(discard_kept(ground, &discard).await);
-    fleet.config = config;
+    let before = std::mem::replace(&mut fleet.config, config);
     ground.board.outputs(&fleet.config, &checked, fleet.handles(), &ground.rooms);
+    // The board asks for theirs no more.
+    for tenant in &before.tenants {
+        if !fleet.config.tenants.iter().any(|now| now.name == tenant.name) {
+            ground.metrics.tenant_is_gone(&tenant.name);
+        }
+    }
     ground.components.send_replace(unused::in_use(&fleet.config));
     if let Some(file) = &ground.file {
         ground.watched.set(file, &[&fleet.config]);

@@ -14,7 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::plugin_series::PluginSeries;
-use crate::fair::Waited;
+use crate::fair::{WaitFor, Waited};
 
 /// What [`Metrics::render`] gives, as HTTP names it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -742,6 +742,14 @@ impl Metrics {
             self.inner.plugin.remove(&before);
         }
     }
+    /// A tenant is no more: what it has and waits for goes, what was counted of it stays.
+    pub fn tenant_is_gone(&self, tenant: &str) {
+        self.inner.tenant_queue_bytes.remove(&ByTenant { tenant: tenant.into() });
+        self.inner.tenant_lane_bytes.remove(&ByAnyTenant { tenant: Some(tenant).into() });
+        for what in WaitFor::ALL {
+            self.inner.tenant_waiting.remove(&ByTenantWait { tenant: Some(tenant).into(), r#for: what.as_str() });
+        }
+    }
     /// A reload came to its end, with one of [`RELOADS`].
     pub fn reloaded(&self, result: &str) {
         let by = ByResult { result: result.into() };
@@ -857,6 +865,30 @@ mod tests {
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line} is not in {text}");
         }
+    }
+
+    #[test]
+    fn of_a_tenant_that_is_gone_only_what_was_counted_stays() {
+        let metrics = Metrics::new();
+        for tenant in ["acme", "globex"] {
+            metrics.tenant_begins(tenant, &["ingest_bytes"]);
+            metrics.tenant_queue(tenant, 6164);
+            metrics.tenant_share(Some(tenant), 1, Duration::ZERO);
+            for what in WaitFor::ALL {
+                metrics.tenant_waits(Some(tenant), what.as_str(), Waited { times: 1, took: Duration::ZERO, now: 1 });
+            }
+        }
+        metrics.tenant_is_gone("acme");
+        let text = metrics.render();
+        let of = |tenant: &str| {
+            let label = format!("tenant=\"{tenant}\"");
+            let names = text.lines().filter(|line| line.contains(&label)).map(|line| line.split('{').next().unwrap());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let is_now = |name: &&&str| !name.ends_with("_total");
+        assert_eq!(of("acme").iter().filter(is_now).count(), 0, "{text}");
+        assert_eq!(of("globex").iter().filter(is_now).count(), 3, "{text}");
+        assert!(of("acme").contains("wharf_tenant_accepted_records_total"));
     }
 
     #[test]
