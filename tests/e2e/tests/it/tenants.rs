@@ -110,6 +110,37 @@ fn what_tenants_send_reaches_their_own_buckets_and_one_at_its_limit_holds_up_no_
 }
 
 #[test]
+fn a_tenant_is_removed_with_what_it_has_when_that_is_said_and_its_gauges_go_with_it() {
+    let buckets = vec!["acme-logs".to_owned(), "globex-logs".to_owned()];
+    let s3 = S3::start(Options { buckets, ..Options::default() }).unwrap();
+    let (place, to) = place(&s3);
+    let mut wharf = place.start().unwrap();
+    assert_eq!(post(to, Some(ACME), "a line of acme", 3).status, 200);
+    let of_acme = |name: &str| place.metric(name, &["tenant=\"acme\""]);
+    wharf.wait_until("what acme has is shown", 30, || of_acme("wharf_tenant_queue_bytes") > Some(0.0));
+
+    let port = to.port();
+    let without = format!(
+        "tenants_dir: tenants.d\ntenant_defaults: {{ limits: {{ journal: 1GB }} }}\nsources:\n  ingest:\n    type: http\n    \
+         listen: \"127.0.0.1:{port}\"\n    tokens: [{{ token: {GLOBEX}, tenant: globex }}]\n"
+    );
+    place.configure(&s3.endpoint(), &without).unwrap();
+    let (status, answer) = place.reload("{}").unwrap();
+    assert_eq!((status, &answer["undelivered"][0]["output"]), (422, &"acme/archive".into()), "{answer:#}");
+    let (status, answer) = place.reload(r#"{"discard": ["acme/"]}"#).unwrap();
+    assert_eq!((status, &answer["discarded"][0]["records"]), (200, &3.into()), "{answer:#}");
+
+    for gauge in ["wharf_tenant_queue_bytes", "wharf_tenant_lane_bytes", "wharf_tenant_waiting", "wharf_queue_bytes"] {
+        assert_eq!(of_acme(gauge), None, "{gauge}");
+        assert!(place.metric(gauge, &["tenant=\"globex\""]).is_some(), "{gauge}");
+    }
+    assert_eq!(of_acme("wharf_tenant_accepted_records_total"), Some(3.0), "what was counted stays");
+    assert_eq!(post(to, Some(GLOBEX), "a line of globex", 1).status, 200);
+    assert_eq!(post(to, Some(ACME), "a line of acme", 1).status, 401);
+    wharf.stop();
+}
+
+#[test]
 fn the_example_is_valid_and_its_tenants_are_shown() {
     let file = wharf_task_kit::repository().unwrap().join("examples/tenants/wharf.yaml");
     let ended = command(wharf_binary().unwrap()).args(["validate", "-c"]).arg(&file).output().unwrap();
