@@ -96,6 +96,7 @@ async fn next(coming: impl Future<Output = Option<Job>>, seat: &mut Option<Seat>
         idle.worker.close().await;
         // Others that are at work make room for theirs again.
         crate::record::encode::let_go_of_pieces();
+        crate::allocator::much_is_free();
     }
     coming.await
 }

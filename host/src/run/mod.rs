@@ -56,6 +56,8 @@ use watch::Watched;
 
 /// How often the state's snapshot, which a rebuild starts from, is made anew.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
+/// How often free memory is given back, where there is much of it.
+const MEMORY_EVERY: Duration = Duration::from_secs(60);
 
 /// Why Wharf ended other than by a stop.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +128,7 @@ pub async fn run(config: Config, asked: Asked) -> Result<(), RunError> {
         replayed_at_start.clone().drop_guard(),
     ));
     background.spawn(snapshots(ground.rooms.state.clone(), stop_background.clone()));
+    background.spawn(gives_memory_back(stop_background.clone()));
     let registry = registry(&fleet.config).with_store(&registry_store(&fleet.config), true);
     background.spawn(unused::run(registry, ground.components.subscribe(), stop_background.clone()));
     background.spawn(watch::run(ground.watched.clone(), eye, door.clone(), stop_background.clone()));
@@ -502,6 +505,14 @@ async fn stop_everything(stopping: Stopping<'_>) -> Stopped {
         tracing::warn!(%cause, "the state's snapshot was not written; the last one stays");
     }
     Stopped { records_left, failed_sources }
+}
+
+/// What outputs without work let go is given back to the system, for all of them at once.
+async fn gives_memory_back(stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(MEMORY_EVERY)).await.is_some() {
+        // Where it panicked, the next time is as good.
+        let _ = tokio::task::spawn_blocking(crate::allocator::give_back).await;
+    }
 }
 
 async fn snapshots(state: State, stop: CancellationToken) {
