@@ -12,6 +12,7 @@ mod inputs;
 mod modern;
 mod outputs;
 mod parsers;
+mod pattern;
 mod service;
 mod shared;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Outputs of S3 and CloudWatch Logs become Wharf's.
 
 use super::block::{Block, is_on};
+use super::pattern;
 use super::shared::{duration, engine, instead, left_over, name, size};
 use super::yaml::Map;
 
@@ -46,7 +47,7 @@ fn matched(block: &Block, tags: &[String], map: &mut Map) {
         }
         let _ = block.take("match_regex");
     } else if let Some(text) = block.take("match_regex") {
-        let regex = regex::Regex::new(text).ok();
+        let regex = regex::Regex::new(&pattern::translated(text)).ok();
         let wanted: Vec<&str> = tags
             .iter()
             .map(String::as_str)

@@ -1,6 +1,7 @@
 //! Parsers of lines become `parse`, those that join lines `multiline`.
 
 use super::block::Block;
+use super::pattern;
 use super::shared::listed;
 use super::yaml::Map;
 
@@ -32,15 +33,15 @@ fn defined(parser: &Block, wanted: &str, map: &mut Map) {
     }
     let parse = map.within("parse");
     parse.plain("format", format);
-    if let Some(pattern) = parser.take("regex") {
-        parse.text("pattern", pattern);
+    if let Some(text) = parser.take("regex") {
+        parse.text("pattern", &pattern::translated(text));
     }
     if let Some(key) = parser.take("time_key") {
         parse.text("time_key", key);
     }
-    if let Some(pattern) = parser.take("time_format") {
+    if let Some(text) = parser.take("time_format") {
         // Fluent Bit's %L is the fraction of the second, with its dot or comma before it.
-        parse.text("time_format", &pattern.replace(".%L", "%.f"));
+        parse.text("time_format", &text.replace(".%L", "%.f"));
     }
     if parser.take_switch("time_keep") == Some(true) {
         parse.plain("keep_time_key", true);

@@ -262,6 +262,19 @@ fn parsers_and_the_inputs_of_other_protocols_become_what_wharf_has() {
     assert_eq!(read(&text).sources.len(), 3);
 }
 
+/// Fluent Bit takes slashes around a pattern away, with options behind the last one (`str_to_regex` of its `src/flb_regex.c`); its own
+/// `conf/parsers.conf` has none, but what comes from Fluentd does.
+#[test]
+fn a_pattern_between_slashes_is_one_without_them() {
+    let text = classic(
+        "[PARSER]\n Name app\n Format regex\n Regex /^(?<a>\\d+)$/i\n[INPUT]\n Name tail\n Path /x\n Parser app\n Tag app.web\n\
+         [OUTPUT]\n Name s3\n Match_Regex /^APP\\./i\n bucket b\n",
+    );
+    assert!(text.contains("      pattern: \"(?i)^(?<a>\\\\d+)$\"\n"), "{text}");
+    assert!(text.contains("    match: app.web\n"), "{text}");
+    read(&text);
+}
+
 #[test]
 fn names_are_made_such_that_they_are_names_and_each_is_there_once() {
     let text = classic(
