@@ -5,8 +5,9 @@ use super::parsers;
 use super::shared::{duration, engine, instead, left_over, listed, name, size};
 use super::yaml::Map;
 
-/// Translates an input into a source, or into a remark where Wharf has no such. `tags` gets the tag of its records, where it is known.
-pub(super) fn translate(block: &Block, parsers: &[&Block], sources: &mut Map, tags: &mut Vec<String>) {
+/// Translates an input into a source, or into a remark where Wharf has no such. `number` is how many inputs of any type are before it; `tags`
+/// gets the tag of its records, where it is known.
+pub(super) fn translate(block: &Block, number: usize, parsers: &[&Block], sources: &mut Map, tags: &mut Vec<String>) {
     let kind: fn(&Block, &mut Map) = match block.plugin.as_str() {
         "tail" => tail,
         "stdin" => stdin,
@@ -26,28 +27,20 @@ pub(super) fn translate(block: &Block, parsers: &[&Block], sources: &mut Map, ta
     if matches!(&*block.plugin, "tail" | "stdin") {
         parsers::of_input(block, parsers, &mut map);
     }
-    tag(block, &name, &mut map, tags);
+    tag(block, number, &name, &mut map, tags);
     engine(block, &mut map);
     left_over(block, &mut map);
     sources.map(&name, map);
 }
 
-fn tag(block: &Block, name: &str, map: &mut Map, tags: &mut Vec<String>) {
+fn tag(block: &Block, number: usize, name: &str, map: &mut Map, tags: &mut Vec<String>) {
     let Some(tag) = block.take("tag").filter(|tag| !tag.is_empty()) else {
-        match block.plugin.as_str() {
-            // Those of records come with them.
-            "forward" => {}
-            "http" => {
-                map.remark("Fluent Bit makes tags of the requests' paths; here all records of the source have one.");
-                map.text("tag", name);
-                tags.push(name.to_owned());
-            }
-            // What Fluent Bit calls them by itself.
-            plugin => {
-                let own = format!("{plugin}.0");
-                map.text("tag", &own);
-                tags.push(own);
-            }
+        // Those of forward come with the records.
+        if block.plugin != "forward" {
+            // What Fluent Bit calls them by itself: it has one row of numbers for inputs of all types (`instance_id` of its src/flb_input.c).
+            let own = format!("{}.{number}", block.plugin);
+            map.text("tag", &own);
+            tags.push(own);
         }
         return;
     };
@@ -149,14 +142,22 @@ fn listen(block: &Block, port: &str) -> String {
 fn http(block: &Block, map: &mut Map) {
     map.plain("type", "http");
     map.text("listen", &listen(block, "9880"));
+    // Also where there is a Tag: that is for requests to / alone, there and here.
+    map.remark("A path makes the tag. Fluent Bit writes _ for what is no letter, digit, _ or . (/app/web has app_web); here a / is a dot (app.web), and the rest stays.");
+    map.plain("tag_from", "path");
     if let Some(text) = block.take("buffer_max_size") {
         map.plain("max_body_size", size(text));
     }
+    tls(block, map);
     const STATUS: &str = "200 says that the records are on the disk.";
     instead(
         block,
         map,
         &[
+            (
+                "tag_key",
+                "a tag is of a request's path, or of its header (tag_from: header), and not of a record's key.",
+            ),
             ("buffer_chunk_size", "buffers grow as they must, to max_body_size."),
             ("successful_response_code", STATUS),
             ("success_header", STATUS),

@@ -105,8 +105,8 @@ fn translated(blocks: &[Block], path: &Path) -> Converted {
     let mut sources = Map::default();
     let mut tags = vec![];
     let parsers: Vec<&Block> = of(Kind::Other).filter(|block| matches!(&*block.plugin, "parser" | "parsers")).collect();
-    for block in of(Kind::Input) {
-        inputs::translate(block, &parsers, &mut sources, &mut tags);
+    for (number, block) in of(Kind::Input).enumerate() {
+        inputs::translate(block, number, &parsers, &mut sources, &mut tags);
     }
     for block in of(Kind::Filter) {
         remarks.push(format!(

@@ -186,8 +186,7 @@ fn every_documented_option_of_what_wharf_has_is_translated_or_explained() {
         watcher_interval progress_check_interval rotate_wait buffer_chunk_size buffer_max_size static_batch_size event_batch_size skip_long_lines \
         truncate_long_lines skip_empty_lines file_cache_advise inotify_watcher db db.sync db.locking db.journal_mode db.compare_filename \
         multiline docker_mode tag_regex ignore_older path_key mem_buf_limit storage.type threaded tag";
-    const HTTP: &str =
-        "listen port successful_response_code success_header buffer_max_size buffer_chunk_size http2 threaded tag";
+    const HTTP: &str = "listen port tag_key successful_response_code success_header buffer_max_size buffer_chunk_size http2 threaded tag";
     const FORWARD: &str = "listen port tag_prefix shared_key empty_shared_key self_hostname security.users buffer_chunk_size buffer_max_size workers \
         tls tls.crt_file tls.key_file tls.ca_file tls.verify_client_cert tls.verify threaded";
     const S3: &str = "match bucket region endpoint role_arn external_id sts_endpoint profile format compression content_type json_date_key json_date_format \
@@ -273,6 +272,39 @@ fn a_pattern_between_slashes_is_one_without_them() {
     assert!(text.contains("      pattern: \"(?i)^(?<a>\\\\d+)$\"\n"), "{text}");
     assert!(text.contains("    match: app.web\n"), "{text}");
     read(&text);
+}
+
+/// `instance_id` of Fluent Bit 5's `src/flb_input.c` counts inputs of all types in one row: with two inputs of others before it, the one that it
+/// adds for its own storage is `storage_backlog.2` (<https://github.com/fluent/fluent-bit/issues/9115>).
+#[test]
+fn an_input_without_a_tag_has_its_type_and_its_number_among_all_inputs() {
+    let text = classic(
+        "[INPUT]\n Name tail\n Path /a\n[INPUT]\n Name tail\n Path /b\n[INPUT]\n Name cpu\n[INPUT]\n Name syslog\n Mode tcp\n\
+         [INPUT]\n Name stdin\n Tag own\n[INPUT]\n Name tail\n Path /c\n[INPUT]\n Name http\n[OUTPUT]\n Name s3\n Match *\n bucket b\n",
+    );
+    let config = read(&text);
+    let tags: Vec<&str> = config.sources.iter().map(|source| &*source.tag).collect();
+    assert_eq!(tags, ["tail.0", "tail.1", "syslog.3", "own", "tail.5", "http.6"]);
+}
+
+/// "The tag for the HTTP input plugin is set by adding the tag to the end of the request URL", and "If you do not set the tag `http.0` is
+/// automatically used" (<https://docs.fluentbit.io/manual/data-pipeline/inputs/http>). `http_prot_handle` of `plugins/in_http/http_prot.c` takes
+/// the path also where there is a `Tag`, which is for requests to `/`, and writes `_` for all but letters, digits, `_` and `.`.
+#[test]
+fn an_http_input_takes_tags_of_paths_and_its_own_for_requests_to_the_root() {
+    let text = classic(
+        "[INPUT]\n Name http\n Port 8888\n tag_key k\n[INPUT]\n Name http\n Tag own\n tls on\n tls.crt_file /a.pem\n tls.key_file /a.key\n\
+         [OUTPUT]\n Name s3\n Match *\n bucket b\n",
+    );
+    let expected = "    listen: \"0.0.0.0:8888\"\n    # A path makes the tag. Fluent Bit writes _ for what is no letter, digit, _ or . (/app/web has app_web); \
+                    here a / is a dot (app.web), and the rest stays.\n    tag_from: path\n    # tag_key k: a tag is of a request's path, or of its \
+                    header (tag_from: header), and not of a record's key.\n    tag: http.0\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("    tag_from: path\n    tls:\n      cert_file: /a.pem\n      key_file: /a.key\n    tag: own\n"),
+        "{text}"
+    );
+    read(&text.replace("    tls:\n      cert_file: /a.pem\n      key_file: /a.key\n", ""));
 }
 
 #[test]
