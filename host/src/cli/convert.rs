@@ -37,6 +37,9 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
             written.map_err(|cause| Ended::Failed(format!("{} cannot be written: {cause}", path.display())))?;
         }
     }
+    for warning in &converted.warnings {
+        say(warning);
+    }
     let name = args.output.clone().unwrap_or_else(|| PathBuf::from("wharf.yaml"));
     // What the environment will hold is not known here; that it is there is told by `wharf validate`.
     let draft = Draft::parse(&converted.text, &name, &|_| Some("1".into()));

@@ -29,13 +29,15 @@ pub(super) struct Block {
 pub(super) struct Given {
     pub(super) key: String,
     pub(super) value: String,
+    /// As that of its section.
+    pub(super) place: String,
     /// A translation has dealt with it.
     seen: Cell<bool>,
 }
 
 impl Given {
-    pub(super) fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { key: key.into(), value: value.into(), seen: Cell::new(false) }
+    pub(super) fn new(key: impl Into<String>, value: impl Into<String>, place: String) -> Self {
+        Self { key: key.into(), value: value.into(), place, seen: Cell::new(false) }
     }
 }
 
@@ -61,8 +63,13 @@ impl Block {
 
     /// Every value of an option that may be there more than once.
     pub(super) fn take_all(&self, key: &str) -> Vec<&str> {
-        let found = self.options.iter().filter(|option| option.key.eq_ignore_ascii_case(key));
-        found.inspect(|option| option.seen.set(true)).map(|option| option.value.as_str()).collect()
+        self.take_given(key).map(|option| option.value.as_str()).collect()
+    }
+
+    /// The same, with the place of each.
+    pub(super) fn take_given(&self, key: &str) -> impl Iterator<Item = &Given> {
+        let found = self.options.iter().filter(move |option| option.key.eq_ignore_ascii_case(key));
+        found.inspect(|option| option.seen.set(true))
     }
 
     /// An option that is on or off, in all the words that Fluent Bit takes for it.

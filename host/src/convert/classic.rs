@@ -64,7 +64,7 @@ impl Reading {
                 let Some((_, _, options)) = &mut self.open else {
                     return Err(fault("expected a section such as [INPUT] before the first option"));
                 };
-                options.push(Given::new(key, value));
+                options.push(Given::new(key, value, format!("{name}:{number}")));
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod inputs;
 mod modern;
 mod outputs;
 mod parsers;
+mod parsers_files;
 mod pattern;
 mod service;
 mod shared;
@@ -73,6 +74,8 @@ pub struct Converted {
     pub text: String,
     /// How many things are named in comments because they mean something else here, or have no counterpart.
     pub remarks: usize,
+    /// What is to be mended in Fluent Bit's configuration, each with its place; comments say it as well.
+    pub warnings: Vec<String>,
 }
 
 /// Converts a file, and all that it includes. Files named `.yaml` or `.yml` are read as YAML, others as the classic format.
@@ -80,16 +83,22 @@ pub struct Converted {
 /// # Errors
 /// Where a file cannot be read, or is not of its format.
 pub fn convert(path: &Path) -> Result<Converted, ConvertError> {
-    let is_yaml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("yaml") || it.eq_ignore_ascii_case("yml"));
-    let blocks = if is_yaml { modern::read(path)? } else { classic::read(path)? };
+    let mut blocks = read(path)?;
     let has = |kind| blocks.iter().any(|block| block.kind == kind);
     if !has(Kind::Input) && !has(Kind::Output) {
         return Err(ConvertError::Nothing { path: path.to_owned() });
     }
-    Ok(translated(&blocks, path))
+    let parsers_files::Found { blocks: parsers, missing } = parsers_files::of_services(&blocks, path);
+    blocks.extend(parsers);
+    Ok(translated(&blocks, path, missing))
 }
 
-fn translated(blocks: &[Block], path: &Path) -> Converted {
+fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
+    let is_yaml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("yaml") || it.eq_ignore_ascii_case("yml"));
+    if is_yaml { modern::read(path) } else { classic::read(path) }
+}
+
+fn translated(blocks: &[Block], path: &Path, warnings: Vec<String>) -> Converted {
     let of = |kind| blocks.iter().filter(move |block| block.kind == kind);
     let mut top = Map::default();
     let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
@@ -101,7 +110,7 @@ fn translated(blocks: &[Block], path: &Path) -> Converted {
     for block in of(Kind::Service) {
         service::translate(block, &mut top);
     }
-    let mut remarks = vec![];
+    let mut remarks = warnings.clone();
     let mut sources = Map::default();
     let mut tags = vec![];
     let parsers: Vec<&Block> = of(Kind::Other).filter(|block| matches!(&*block.plugin, "parser" | "parsers")).collect();
@@ -127,5 +136,5 @@ fn translated(blocks: &[Block], path: &Path) -> Converted {
     }
     top.map("sources", sources);
     top.map("outputs", outputs);
-    Converted { remarks: top.remarks(), text: top.written() }
+    Converted { remarks: top.remarks(), text: top.written(), warnings }
 }

@@ -42,7 +42,9 @@ fn file(
                     file(&path.parent().unwrap_or(Path::new("")).join(flat(item)), depth + 1, blocks, env)?;
                 }
             }
-            "service" => blocks.push(Block::new(Kind::Service, "service", place(&entry.value), options(&entry.value))),
+            "service" => {
+                blocks.push(Block::new(Kind::Service, "service", place(&entry.value), options(&entry.value, &place)))
+            }
             "pipeline" => {
                 for part in entries(&entry.value) {
                     let kind = match part.key.as_str() {
@@ -57,14 +59,15 @@ fn file(
                         _ => items(&part.value),
                     };
                     for item in all {
-                        blocks.push(Block::new(kind, &part.key, place(item), options(item)));
+                        blocks.push(Block::new(kind, &part.key, place(item), options(item, &place)));
                     }
                 }
             }
             other => {
                 let all = items(&entry.value);
                 let all = if all.is_empty() { std::slice::from_ref(&entry.value) } else { all };
-                blocks.extend(all.iter().map(|item| Block::new(Kind::Other, other, place(item), options(item))));
+                blocks
+                    .extend(all.iter().map(|item| Block::new(Kind::Other, other, place(item), options(item, &place))));
             }
         }
     }
@@ -86,14 +89,14 @@ fn items(node: &Node) -> &[Node] {
 }
 
 /// A list that an option holds is the option several times.
-fn options(node: &Node) -> Vec<Given> {
+fn options(node: &Node, place: &dyn Fn(&Node) -> String) -> Vec<Given> {
     let mut options = vec![];
     for entry in entries(node) {
         match &entry.value.value {
             NodeValue::List(list) if list.iter().all(|item| matches!(item.value, NodeValue::Scalar(_))) => {
-                options.extend(list.iter().map(|item| Given::new(entry.key.clone(), flat(item))));
+                options.extend(list.iter().map(|item| Given::new(entry.key.clone(), flat(item), place(item))));
             }
-            _ => options.push(Given::new(entry.key.clone(), flat(&entry.value))),
+            _ => options.push(Given::new(entry.key.clone(), flat(&entry.value), place(&entry.value))),
         }
     }
     options

@@ -37,7 +37,6 @@ pub(super) fn translate(block: &Block, top: &mut Map) {
             ("flush", "an output's batches close by \"batch\": { max_bytes, max_records, max_age }."),
             ("daemon", "leave that to what starts it, for example systemd."),
             ("log_file", "logs go to the standard error."),
-            ("parsers_file", "include it with @INCLUDE, and its parsers become the sources' \"parse\"."),
             ("plugins_file", "plugins are WebAssembly components: see docs/plugins/."),
             ("streams_file", "there is no stream processor."),
             ("hc_errors_count", HEALTH),

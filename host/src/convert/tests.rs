@@ -307,6 +307,65 @@ fn an_http_input_takes_tags_of_paths_and_its_own_for_requests_to_the_root() {
     read(&text.replace("    tls:\n      cert_file: /a.pem\n      key_file: /a.key\n", ""));
 }
 
+/// "Parsers_File: Path for a parsers configuration file. Multiple `Parsers_File` entries can be defined within the section"
+/// (<https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/classic-mode/configuration-file>); `flb_parser_conf_file` of
+/// `src/flb_parser.c` reads it from the folder of the configuration on, and nothing but parsers of it.
+#[test]
+fn parsers_come_from_every_parsers_file_that_the_service_names() {
+    let beside = [
+        ("one.conf", "[PARSER]\n Name one\n Format json\n Time_Key t\n[INPUT]\n Name stdin\n"),
+        (
+            "two.yaml",
+            "parsers:\n  - { name: two, format: regex, regex: '/^(?<a>.*)$/' }\nmultiline_parsers:\n  - { name: own, type: regex }\n",
+        ),
+    ];
+    let one = "    parse:\n      format: json\n      time_key: t\n";
+    let two = "    parse:\n      format: regex\n      pattern: \"^(?<a>.*)$\"\n";
+    let text = converted(
+        "f.conf",
+        "[SERVICE]\n Parsers_File one.conf\n Parsers_File two.yaml\n[INPUT]\n Name tail\n Path /x\n Parser one\n\
+         [INPUT]\n Name tail\n Path /y\n Parser two\n[OUTPUT]\n Name s3\n Match *\n bucket b\n",
+        &beside,
+    );
+    let Converted { text, warnings, .. } = text.unwrap();
+    assert!(text.contains(one) && text.contains(two), "{text}");
+    assert!(text.contains("# two.yaml:4: [multiline_parsers] is not translated.\n"), "{text}");
+    assert!(!text.to_ascii_lowercase().contains("parsers_file"), "{text}");
+    assert_eq!((read(&text).sources.len(), warnings), (2, vec![]));
+    for files in ["[one.conf, two.yaml]", "two.yaml"] {
+        let yaml = format!(
+            "service: {{ parsers_file: {files} }}\npipeline:\n  inputs: [{{ name: tail, path: /y, parser: two }}]\n  \
+             outputs: [{{ name: s3, match: '*', bucket: b }}]\n"
+        );
+        let text = converted("f.yaml", &yaml, &beside).unwrap().text;
+        assert!(text.contains(two), "{text}");
+    }
+}
+
+#[test]
+fn a_parsers_file_that_cannot_be_read_is_told_with_the_line_that_names_it() {
+    let rest = "[INPUT]\n Name tail\n Path /x\n Parser app\n[OUTPUT]\n Name s3\n Match *\n bucket b\n";
+    let told = |parsers: Option<&str>| {
+        let text = format!("[SERVICE]\n Flush 1\n Parsers_File app.conf\n{rest}");
+        let beside: Vec<(&str, &str)> = parsers.map(|text| ("app.conf", text)).into_iter().collect();
+        let Converted { text, warnings, .. } = converted("f.conf", &text, &beside).unwrap();
+        assert!(text.contains("# Parser app: it is defined elsewhere"), "{text}");
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(text.contains(&format!("# {warning}\n")), "{text}");
+        warning.clone()
+    };
+    let missing = told(None);
+    assert!(missing.starts_with("f.conf:3: Parsers_File app.conf: /"), "{missing}");
+    assert!(
+        missing.ends_with(
+            "/app.conf cannot be read: No such file or directory (os error 2). Mend that and convert again, so that inputs have its parsers."
+        ),
+        "{missing}"
+    );
+    let broken = told(Some("[PARSER\n"));
+    assert!(broken.contains("/app.conf:1: a section ends with a ]. Mend that"), "{broken}");
+}
+
 #[test]
 fn names_are_made_such_that_they_are_names_and_each_is_there_once() {
     let text = classic(
