@@ -1,11 +1,15 @@
 //! `wharf convert`: a Fluent Bit configuration as one of Wharf.
 
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
 use super::{Ended, counted, print, say};
 use crate::config::Draft;
+
+/// What a text is called in places that has no file: `standard output:23:16`.
+const ON_OUTPUT: &str = "standard output";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,18 +35,14 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
     let converted = crate::convert::convert(&args.file)?;
     match &args.output {
         None => print(&converted.text)?,
-        Some(path) => {
-            let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-            let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, converted.text.as_bytes()));
-            written.map_err(|cause| Ended::Failed(format!("{} cannot be written: {cause}", path.display())))?;
-        }
+        Some(path) => write(path, &converted.text).map_err(Ended::Failed)?,
     }
     for warning in &converted.warnings {
         say(warning);
     }
-    let name = args.output.clone().unwrap_or_else(|| PathBuf::from("wharf.yaml"));
+    let name = args.output.as_deref().unwrap_or(Path::new(ON_OUTPUT));
     // What the environment will hold is not known here; that it is there is told by `wharf validate`.
-    let draft = Draft::parse(&converted.text, &name, &|_| Some("1".into()));
+    let draft = Draft::parse(&converted.text, name, &|_| Some("1".into()));
     for fault in draft.faults() {
         say(&fault.to_string());
     }
@@ -55,4 +55,46 @@ pub(super) fn run(args: &Args) -> Result<(), Ended> {
         say(&format!("wharf: {what} what means something else here or has no counterpart"));
     }
     Ok(())
+}
+
+/// Writes a file that is not there yet.
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| match cause.kind() {
+        ErrorKind::AlreadyExists => {
+            format!(
+                "{} is there already and is not overwritten: give another name to -o, or move it away",
+                path.display()
+            )
+        }
+        _ => format!("{} cannot be written: {cause}", path.display()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_there_is_not_overwritten_and_the_message_says_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wharf.yaml");
+        write(&path, "one").unwrap();
+        let name = path.display();
+        assert_eq!(
+            write(&path, "two").unwrap_err(),
+            format!("{name} is there already and is not overwritten: give another name to -o, or move it away")
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one");
+        assert!(
+            write(&dir.path().join("no/wharf.yaml"), "").unwrap_err().contains("wharf.yaml cannot be written: No such")
+        );
+    }
+
+    #[test]
+    fn a_place_in_a_text_without_a_file_is_one_on_standard_output() {
+        let draft = Draft::parse("sources: { a: { type: x } }\n", Path::new(ON_OUTPUT), &|_| None);
+        let fault = draft.faults().first().map(ToString::to_string).unwrap_or_default();
+        assert!(fault.starts_with("standard output:1:"), "{fault}");
+    }
 }

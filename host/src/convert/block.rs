@@ -13,11 +13,18 @@ pub(super) enum Kind {
     Other,
 }
 
+impl Kind {
+    /// Whether a `Name` says which plugin a section of this kind is for.
+    fn is_named(self) -> bool {
+        matches!(self, Self::Input | Self::Filter | Self::Output)
+    }
+}
+
 /// A section.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) kind: Kind,
-    /// Its `Name`, in lower case.
+    /// Its `Name`, in lower case; empty where it is missing, which Fluent Bit refuses.
     pub(super) plugin: String,
     /// `fluent-bit.conf:12`.
     pub(super) place: String,
@@ -45,10 +52,25 @@ impl Block {
     pub(super) fn new(kind: Kind, name: &str, place: String, mut options: Vec<Given>) -> Self {
         let plugin = options.iter().position(|option| option.key.eq_ignore_ascii_case("name"));
         let plugin = match plugin {
-            Some(at) if matches!(kind, Kind::Input | Kind::Filter | Kind::Output) => options.remove(at).value,
+            Some(at) if kind.is_named() => options.remove(at).value,
+            None if kind.is_named() => String::new(),
             _ => name.to_owned(),
         };
         Self { kind, plugin: plugin.to_ascii_lowercase(), place, options }
+    }
+
+    /// What is to be said of a section that does not say which plugin it is for.
+    pub(super) fn fault(&self) -> Option<String> {
+        let (what, example) = match self.kind {
+            Kind::Input => ("an input", "tail"),
+            Kind::Filter => ("a filter", "grep"),
+            Kind::Output => ("an output", "s3"),
+            Kind::Service | Kind::Other => return None,
+        };
+        let place = &self.place;
+        self.plugin
+            .is_empty()
+            .then(|| format!("{place}: {what} without \"name\": say which it is, for example {example}."))
     }
 
     /// The value of an option, whose name has no case in Fluent Bit; the last one counts. It is dealt with by this.

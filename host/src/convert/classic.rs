@@ -12,7 +12,7 @@ const LARGEST: u64 = 4 << 20;
 /// The sections of a file and of all that it includes, in their order.
 pub(super) fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
     let mut reading = Reading::default();
-    reading.file(path, 0)?;
+    reading.file(path, None, 0)?;
     reading.end_section();
     Ok(with_defaults(reading.blocks, &reading.set))
 }
@@ -26,9 +26,9 @@ struct Reading {
 }
 
 impl Reading {
-    fn file(&mut self, path: &Path, depth: usize) -> Result<(), ConvertError> {
-        let bytes = crate::regular_file::read(path, LARGEST)
-            .map_err(|cause| ConvertError::Read { path: path.to_owned(), cause })?;
+    fn file(&mut self, path: &Path, included_at: Option<&str>, depth: usize) -> Result<(), ConvertError> {
+        let bytes =
+            crate::regular_file::read(path, LARGEST).map_err(|cause| ConvertError::read(path, included_at, cause))?;
         let text = String::from_utf8_lossy(&bytes);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
@@ -49,8 +49,9 @@ impl Reading {
                         if depth >= DEEPEST {
                             return Err(ConvertError::Depth { path: path.to_owned(), line: number, most: DEEPEST });
                         }
+                        let place = format!("{}:{number}", path.display());
                         for file in included(path, rest) {
-                            self.file(&file, depth + 1)?;
+                            self.file(&file, Some(&place), depth + 1)?;
                         }
                     }
                     _ => return Err(fault("expected @SET or @INCLUDE")),

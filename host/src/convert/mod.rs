@@ -36,6 +36,16 @@ pub enum ConvertError {
         /// Why.
         cause: std::io::Error,
     },
+    /// An included file cannot be read.
+    #[error("{place}: includes {}, which cannot be read: {cause}: correct its name, or take it out", path.display())]
+    Included {
+        /// Where the including file names it: `fluent-bit.conf:4`.
+        place: String,
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// A line of a classic file is none.
     #[error("{}:{line}: {what}", path.display())]
     Line {
@@ -78,6 +88,17 @@ pub struct Converted {
     pub warnings: Vec<String>,
 }
 
+impl ConvertError {
+    /// Why a file cannot be read that another one includes at a place, or that is the configuration itself.
+    fn read(path: &Path, included_at: Option<&str>, cause: std::io::Error) -> Self {
+        let path = path.to_owned();
+        match included_at {
+            Some(place) => Self::Included { place: place.to_owned(), path, cause },
+            None => Self::Read { path, cause },
+        }
+    }
+}
+
 /// Converts a file, and all that it includes. Files named `.yaml` or `.yml` are read as YAML, others as the classic format.
 ///
 /// # Errors
@@ -98,8 +119,9 @@ fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
     if is_yaml { modern::read(path) } else { classic::read(path) }
 }
 
-fn translated(blocks: &[Block], path: &Path, warnings: Vec<String>) -> Converted {
-    let of = |kind| blocks.iter().filter(move |block| block.kind == kind);
+fn translated(blocks: &[Block], path: &Path, mut warnings: Vec<String>) -> Converted {
+    warnings.extend(blocks.iter().filter_map(Block::fault));
+    let of = |kind| blocks.iter().filter(move |block| block.kind == kind && block.fault().is_none());
     let mut top = Map::default();
     let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     top.say(format!("Made of {file} by `wharf convert`. Check it with `wharf validate`."));

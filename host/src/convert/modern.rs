@@ -11,16 +11,18 @@ use crate::config::{Entry, Faults, Node, NodeValue, Sink, read_yaml, text_of};
 pub(super) fn read(path: &Path) -> Result<Vec<Block>, ConvertError> {
     let mut blocks = vec![];
     let mut env = vec![];
-    file(path, 0, &mut blocks, &mut env)?;
+    file(path, None, 0, &mut blocks, &mut env)?;
     Ok(with_defaults(blocks, &env))
 }
 
 fn file(
     path: &Path,
+    included_at: Option<&str>,
     depth: usize,
     blocks: &mut Vec<Block>,
     env: &mut Vec<(String, String)>,
 ) -> Result<(), ConvertError> {
+    crate::regular_file::open(path).map_err(|cause| ConvertError::read(path, included_at, cause))?;
     let text = text_of(path).map_err(|fault| ConvertError::Yaml(Faults::one(fault)))?;
     let sink = Sink::new(&path.display().to_string());
     // References stay what they are: Wharf reads them the same way.
@@ -39,7 +41,9 @@ fn file(
                         let (path, line) = (path.to_owned(), item.at.line);
                         return Err(ConvertError::Depth { path, line, most: DEEPEST });
                     }
-                    file(&path.parent().unwrap_or(Path::new("")).join(flat(item)), depth + 1, blocks, env)?;
+                    let place = format!("{}:{}", path.display(), item.at.line);
+                    let included = path.parent().unwrap_or(Path::new("")).join(flat(item));
+                    file(&included, Some(&place), depth + 1, blocks, env)?;
                 }
             }
             "service" => {

@@ -410,7 +410,45 @@ fn what_is_no_configuration_is_told_with_its_place() {
         "f.conf:1: includes go deeper than 16 files: does one include itself?"
     );
     assert!(told("f.yaml", "pipeline: [\n").starts_with("f.yaml:"), "{}", told("f.yaml", "pipeline: [\n"));
-    assert!(told("missing.conf", "@INCLUDE missing.conf2\n").starts_with("missing.conf2 cannot be read"));
+}
+
+#[test]
+fn an_included_file_that_cannot_be_read_is_told_with_the_line_that_includes_it() {
+    let includes = [
+        ("f.conf", "[INPUT]\n Name stdin\n\n@INCLUDE missing\n", 4),
+        ("f.yaml", "# One.\nincludes:\n  - missing\n", 3),
+    ];
+    for (name, text, line) in includes {
+        let error = converted(name, text, &[]).unwrap_err().to_string();
+        assert!(error.contains(&format!("/{name}:{line}: includes /")), "{error}");
+        assert!(
+            error.ends_with(
+                "/missing, which cannot be read: No such file or directory (os error 2): correct its name, or take it out"
+            ),
+            "{error}"
+        );
+    }
+    for name in ["missing.conf", "missing.yaml"] {
+        let error = convert(Path::new(name)).unwrap_err().to_string();
+        assert_eq!(error, format!("{name} cannot be read: No such file or directory (os error 2)"));
+    }
+}
+
+/// "`name`: Name of the input plugin", without which Fluent Bit does not start
+/// (<https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/yaml/pipeline-section>).
+#[test]
+fn a_section_without_a_name_is_told_with_its_place() {
+    let yaml = "pipeline:\n  inputs:\n    - tag: a\n    - name: stdin\n  filters:\n    - match: a\n  outputs:\n    - match: a\n";
+    let Converted { text, warnings, .. } = converted("f.yaml", yaml, &[]).unwrap();
+    let expected = [
+        "f.yaml:3: an input without \"name\": say which it is, for example tail.",
+        "f.yaml:6: a filter without \"name\": say which it is, for example grep.",
+        "f.yaml:8: an output without \"name\": say which it is, for example s3.",
+    ];
+    assert_eq!(warnings, expected);
+    assert!(expected.iter().all(|line| text.contains(&format!("# {line}\n"))), "{text}");
+    let text = classic("[INPUT]\n Tag a\n[INPUT]\n Name stdin\n");
+    assert!(text.contains("# fluent-bit.conf:1: an input without \"name\""), "{text}");
 }
 
 #[test]
