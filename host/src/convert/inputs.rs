@@ -33,8 +33,20 @@ pub(super) fn translate(block: &Block, number: usize, parsers: &[&Block], source
     sources.map(&name, map);
 }
 
+/// The tag that Fluent Bit's opentelemetry makes of the path of logs, unless `tag_from_uri` is off; then a `Tag` is not asked.
+const OF_LOGS: &str = "v1_logs";
+
 fn tag(block: &Block, number: usize, name: &str, map: &mut Map, tags: &mut Vec<String>) {
-    let Some(tag) = block.take("tag").filter(|tag| !tag.is_empty()) else {
+    let given = block.take("tag").filter(|tag| !tag.is_empty());
+    if block.plugin == "opentelemetry" && block.take_switch("tag_from_uri") != Some(false) {
+        if let Some(tag) = given {
+            map.remark(format!("Tag {tag}: Fluent Bit takes the path's, {OF_LOGS}, where tag_from_uri is not off."));
+        }
+        map.text("tag", OF_LOGS);
+        tags.push(OF_LOGS.to_owned());
+        return;
+    }
+    let Some(tag) = given else {
         // Those of forward come with the records.
         if block.plugin != "forward" {
             // What Fluent Bit calls them by itself: it has one row of numbers for inputs of all types (`instance_id` of its src/flb_input.c).
@@ -277,7 +289,6 @@ fn opentelemetry(block: &Block, map: &mut Map) {
         &[
             ("buffer_chunk_size", "buffers grow as they must, to max_body_size."),
             ("successful_response_code", STATUS),
-            ("tag_from_uri", "all records have the source's tag, or that of a resource's attribute (tag_from)."),
             ("logs_body_key", "how a record looks is in docs/sources.md; format: otlp_json is OTLP/JSON itself."),
             ("logs_metadata_key", "how a record looks is in docs/sources.md; format: otlp_json is OTLP/JSON itself."),
         ],

@@ -307,6 +307,23 @@ fn an_http_input_takes_tags_of_paths_and_its_own_for_requests_to_the_root() {
     read(&text.replace("    tls:\n      cert_file: /a.pem\n      key_file: /a.key\n", ""));
 }
 
+/// "`tag_from_uri`: By default, the tag will be created from the URI. For example, `v1_metrics` from `/v1/metrics`", and it is on by itself
+/// (<https://docs.fluentbit.io/manual/data-pipeline/inputs/opentelemetry>).
+#[test]
+fn an_opentelemetry_input_has_the_tag_of_the_path_of_logs_unless_that_is_off() {
+    for (options, tag) in [
+        ("", "v1_logs"),
+        (" Tag own\n", "v1_logs"),
+        (" tag_from_uri false\n", "opentelemetry.0"),
+        (" tag_from_uri false\n Tag own\n", "own"),
+    ] {
+        let text =
+            classic(&format!("[INPUT]\n Name opentelemetry\n{options}[OUTPUT]\n Name s3\n Match *\n bucket b\n"));
+        assert_eq!(read(&text).sources.iter().map(|source| &*source.tag).collect::<Vec<_>>(), [tag], "{text}");
+        assert_eq!(text.contains("# Tag own: Fluent Bit takes the path's, v1_logs"), options == " Tag own\n", "{text}");
+    }
+}
+
 /// "Parsers_File: Path for a parsers configuration file. Multiple `Parsers_File` entries can be defined within the section"
 /// (<https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/classic-mode/configuration-file>); `flb_parser_conf_file` of
 /// `src/flb_parser.c` reads it from the folder of the configuration on, and nothing but parsers of it.
