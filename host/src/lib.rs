@@ -9,6 +9,7 @@ mod allocator;
 pub mod author;
 mod buffers;
 pub mod capability;
+mod causes;
 pub mod cli;
 pub mod config;
 pub mod convert;

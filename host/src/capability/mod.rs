@@ -11,7 +11,6 @@ pub(crate) mod bindings;
 pub(crate) mod body;
 mod bucket;
 mod caller;
-mod causes;
 mod clock;
 pub(crate) mod cloudwatch_logs;
 mod encoding;
@@ -30,9 +29,9 @@ mod watch;
 
 use crate::fair;
 
+pub(crate) use crate::causes::chain;
 pub(crate) use aws::{check_environment, may_name_an_endpoint};
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
-pub(crate) use causes::chain;
 pub use cloudwatch_logs::PutBody;
 pub(crate) use escape::{cut, one_line};
 pub use limit::Reached;

@@ -12,9 +12,10 @@ use crate::config::Draft;
 
 /// Where it is.
 #[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = true)]
 pub(super) struct AdminServer {
     /// The configuration, which says where the admin server is
-    #[arg(short, long, value_name = "FILE", env = "WHARF_CONFIG", required_unless_present = "admin")]
+    #[arg(short, long, value_name = "FILE", env = "WHARF_CONFIG")]
     config: Option<PathBuf>,
     /// The admin server, where the file does not say where it is
     #[arg(long, value_name = "ADDRESS")]

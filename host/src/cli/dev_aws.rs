@@ -10,7 +10,7 @@ use super::{Ended, ended, print, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  wharf dev-aws                                        one bucket, my-bucket; groups are made by their users
+  wharf dev-aws                                        one bucket, my-bucket; users make groups
   wharf dev-aws --bucket archive --log-group /myapp
   wharf dev-aws --fault PutLogEvents=ThrottlingException,percent=10
   wharf dev-aws --fault PutObject=SlowDown,next=20 --fault CreateLogStream=stall:2s
@@ -18,18 +18,20 @@ Examples:
 
 A fault is OPERATION=FAULT[,WHEN][,on=TEXT].
   OPERATION  a name of the API (PutObject, UploadPart, PutLogEvents, …), or *
-  FAULT      an error code (SlowDown, ThrottlingException, ExpiredTokenException, InternalFailure, …);
+  FAULT      an error code (SlowDown, ThrottlingException, ExpiredTokenException, …);
              early:CODE   the same before the request is read, and the connection closes
              lose-reply   carried out, then the connection closes; partial-reply   inside the answer
              reset        the connection is reset with nothing done
              stall:TIME   nothing happens for so long; stall-reply:TIME   the answer comes late
              inside-200:CODE   an error under status 200, as CompleteMultipartUpload may give
              vanish-stream, vanish-group   somebody deletes what the request names
-             too-old:N, expired:N, too-new:N, bad-entity:TYPE   PutLogEvents rejects so many events, or the entity
+             too-old:N, expired:N, too-new:N   PutLogEvents rejects so many events
+             bad-entity:TYPE   PutLogEvents rejects the entity
   WHEN       nth=N, next=N, every=N, percent=N, for=TIME; always otherwise
   TEXT       a part of the object's key, or of GROUP:STREAM
 
-It refuses what AWS refuses: signatures, checksums, names, sizes, order and age of events, rates. See docs/dev-aws.md.
+It refuses what AWS refuses: signatures, checksums, names, sizes, order and age of events, rates.
+See docs/dev-aws.md.
 For development only: all is kept in memory, and gone at the end. SIGTERM or SIGINT ends it.";
 
 /// Arguments.

@@ -17,12 +17,13 @@ const EXAMPLES: &str = "\
 Examples:
   wharf dev-http                                         takes everything: 200 {}
   wharf dev-http --answer '429;retry-after=2' --answer 503 --answer 200
-  wharf dev-http --reject broken                         records that contain `broken` are rejected, one by one
+  wharf dev-http --reject broken                         records with `broken` are rejected
   wharf dev-http --token s3cret --out received.jsonl
 
-An answer is STATUS[;HEADER=VALUE]…[;body=TEXT]. Several are given in their order, the last one for ever.
-It takes any path and any method, JSON arrays, JSON lines and text, also compressed (gzip, zstd), and tells the records of a
-request apart: the elements of an array, else the lines. With --reject, an answer 200 has the body
+An answer is STATUS[;HEADER=VALUE]…[;body=TEXT]. Several are given in their order, the last one
+for ever. It takes any path and any method, JSON arrays, JSON lines and text, also compressed
+(gzip, zstd), and tells the records of a request apart: the elements of an array, else the lines.
+With --reject, an answer 200 has the body
   {\"rejected\":[{\"index\":1,\"reason\":\"it contains `broken`\"}]}
 For development only. SIGTERM or SIGINT ends it.";
 

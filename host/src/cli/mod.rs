@@ -194,6 +194,19 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Clap breaks longer lines where the width is not known, and the words behind the break stand alone.
+    #[test]
+    fn no_line_of_the_help_is_broken() {
+        fn look(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(look);
+        }
+        look(&Cli::command());
+    }
+
     /// The example of the help is one that works.
     #[test]
     fn the_example_in_the_help_is_a_valid_configuration() {

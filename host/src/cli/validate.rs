@@ -15,8 +15,9 @@ Examples:
   BUCKET=test wharf validate -c wharf.yaml    what ${BUCKET} in the file reads
 
 Nothing is made, opened for writing, or asked over the network, but for a component in a registry
-that was not pulled yet. Each output's component is loaded and asked whether it likes its configuration. Exit codes: 0 valid, 78 faults (all of
-them on standard error, each with file:line:column).";
+that was not pulled yet. Each output's component is loaded and asked whether it likes its
+configuration. Exit codes: 0 valid, 78 faults (all of them on standard error, each with
+file:line:column).";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]

@@ -78,7 +78,7 @@ pub(crate) fn read(
     }
     let Some(section) = top.section("outputs").filter(|_| top.is_written("outputs")) else { return vec![] };
     if section.is_empty() {
-        section.sink().add_with_help(section.at(), "outputs", "there is no output", help);
+        section.sink().add_with_help(section.at(), section.path(), "there is no output", help);
     }
     let mut outputs = vec![];
     for entry in section.entries() {

@@ -180,6 +180,12 @@ pub(super) fn meant<'a>(name: &str, outputs: impl IntoIterator<Item = &'a str>) 
     is_tenant.then(|| format!("{name} is a tenant: write --discard {name}/ for all of its outputs"))
 }
 
+/// Says that what is to be dropped is configured, where one of these outputs is meant.
+pub(super) fn is_configured<'a>(name: &String, outputs: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let meant = outputs.into_iter().find(|output| is_discarded(std::slice::from_ref(name), output))?;
+    Some(format!("output {meant} is configured, and its records are delivered; remove it from the configuration first"))
+}
+
 /// Those of the names that mean none of these outputs.
 pub(super) fn mean_nothing<'a>(discard: &'a [String], outputs: &HashSet<String>) -> Vec<&'a String> {
     let means = |name: &&String| outputs.iter().any(|output| is_discarded(std::slice::from_ref(*name), output));
@@ -189,6 +195,21 @@ pub(super) fn mean_nothing<'a>(discard: &'a [String], outputs: &HashSet<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_configured_is_not_discarded_and_that_is_said() {
+        let configured = ["archive", "globex/live"];
+        let told = |name: &str| is_configured(&name.to_owned(), configured);
+        let of = |name: &str| {
+            format!(
+                "output {name} is configured, and its records are delivered; remove it from the configuration first"
+            )
+        };
+        assert_eq!(
+            (told("globex/"), told("archive"), told("gone/")),
+            (Some(of("globex/live")), Some(of("archive")), None)
+        );
+    }
 
     #[test]
     fn an_output_is_discarded_by_its_name_and_a_tenants_are_by_the_tenants_name_with_a_slash() {

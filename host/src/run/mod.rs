@@ -21,6 +21,7 @@ mod watch;
 mod zeros;
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -385,7 +386,16 @@ fn raise_open_files() {
 
 fn make_folder(path: &Path) -> Result<(), RunError> {
     std::fs::create_dir_all(path).map_err(|cause| {
-        failed(format!("cannot make {}: {cause}; make it for this user, or set `data_dir`", path.display()))
+        let path = path.display();
+        failed(match cause.kind() {
+            ErrorKind::AlreadyExists => {
+                format!("{path} is a file, and has to be a folder; move it away, or set `data_dir`")
+            }
+            ErrorKind::NotADirectory => {
+                format!("cannot make {path}: a part of it is a file; move that away, or set `data_dir`")
+            }
+            _ => format!("cannot make {path}: {cause}; make it for this user, or set `data_dir`"),
+        })
     })
 }
 
@@ -549,6 +559,17 @@ mod tests {
             None => std::future::pending().await,
         };
         within_grace(reason, grace, &CancellationToken::new(), next, stop).await
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_said_to_be_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("data");
+        std::fs::write(&file, "").unwrap();
+        let told = |path: &Path| make_folder(path).unwrap_err().to_string();
+        assert!(told(&file).contains("data is a file, and has to be a folder; move it away"), "{}", told(&file));
+        let below = file.join("journal");
+        assert!(told(&below).contains("data/journal: a part of it is a file"), "{}", told(&below));
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ use crate::queue::{Kept, Queue};
 use crate::source::SourceEnded;
 
 use super::difference::{self, Whole};
-use super::fleet::{Fed, Fleet, Ground, Placed, is_discarded, mean_nothing, meant};
+use super::fleet::{Fed, Fleet, Ground, Placed, is_configured, is_discarded, mean_nothing, meant};
 use super::{CheckedOutput, all_faults, check_outputs, outputs, unused, zeros};
 
 pub(super) const API: &str = "api";
@@ -367,7 +367,9 @@ fn refuse_what_is_undelivered(
     may_go.extend(outputs.removed.iter().cloned());
     let nothing = mean_nothing(discard, &may_go);
     if let Some(name) = nothing.first() {
-        let help = meant(name, may_go.iter().map(String::as_str)).map(|help| format!("\n    help: {help}"));
+        let configured = pairs.iter().map(|(output, _)| &*output.name);
+        let help = meant(name, may_go.iter().map(String::as_str)).or_else(|| is_configured(name, configured));
+        let help = help.map(|help| format!("\n    help: {help}"));
         return Err(Refusal::because(format!(
             "--discard {name}: there is no output of this name (with a / behind it: no tenant) that is not configured and has undelivered records; \
              nothing is dropped of one that is configured{}",

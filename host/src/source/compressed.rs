@@ -43,13 +43,36 @@ impl Compression {
     /// Decompresses to at most `limit` bytes, which are added to `held`.
     pub(crate) fn undo(self, bytes: &[u8], limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
         match self {
-            Self::Gzip => inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held),
+            Self::Gzip => {
+                let all = inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held);
+                all.map_err(|unfit| match (unfit, behind_gzip(bytes, limit)) {
+                    (Unfit::Broken(_), Some(rest)) => {
+                        Unfit::Broken(io::Error::other(format!("the last {rest} bytes, behind it, are something else")))
+                    }
+                    (unfit, _) => unfit,
+                })
+            }
             Self::Deflate => inflate(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), limit, held),
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(Unfit::Broken)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(Unfit::Broken)?;
                 inflate(decoder, bytes.len(), limit, held)
             }
+        }
+    }
+}
+
+/// How many bytes are behind the last whole member, where there is one and they are none.
+fn behind_gzip(bytes: &[u8], limit: u64) -> Option<usize> {
+    let (mut rest, mut is_behind) = (bytes, false);
+    loop {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        match io::copy(&mut member.by_ref().take(limit), &mut io::sink()) {
+            Ok(length) if length < limit => (rest, is_behind) = (member.into_inner(), true),
+            _ => return is_behind.then_some(rest.len()),
+        }
+        if rest.is_empty() {
+            return None;
         }
     }
 }
@@ -128,6 +151,9 @@ mod tests {
             let unfit = compression.undo(b"plain text", 1000, &mut held()).unwrap_err();
             assert!(matches!(unfit, Unfit::Broken(_)), "{unfit:?}");
         }
+        let followed = [gzip(b"a\n"), gzip(b"b\n"), b"and more".to_vec()].concat();
+        let Unfit::Broken(why) = Compression::Gzip.undo(&followed, 1000, &mut held()).unwrap_err() else { panic!() };
+        assert_eq!(why.to_string(), "the last 8 bytes, behind it, are something else");
         let mut cut = gzip(&b"some text\n".repeat(1000));
         cut.truncate(cut.len() - 5);
         assert!(Compression::Gzip.undo(&cut, 100_000, &mut held()).is_err());

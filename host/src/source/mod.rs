@@ -30,8 +30,9 @@ mod with_intake;
 
 use std::fmt;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -185,12 +186,36 @@ impl fmt::Display for SourceEnded {
     }
 }
 
+/// Why a Unix socket is not to be had in a folder that is not there.
+fn no_folder(path: &Path) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    format!("there is no folder {folder}; make it, for this user to write in")
+}
+
+/// What an operator does about an address that is not to be had.
+fn what_to_do(address: SocketAddr, cause: &std::io::Error) -> String {
+    match cause.kind() {
+        ErrorKind::AddrInUse => format!(
+            "something else listens there: stop it, or take another port (`ss -lntup 'sport = :{}'` shows it)",
+            address.port()
+        ),
+        ErrorKind::AddrNotAvailable => format!(
+            "{} is no address of this machine: take one that `ip address` shows, or 0.0.0.0 or [::] for all",
+            address.ip()
+        ),
+        ErrorKind::PermissionDenied => {
+            "this user may not have that port: take one from 1024, or give Wharf CAP_NET_BIND_SERVICE".to_owned()
+        }
+        _ => "take another address or port".to_owned(),
+    }
+}
+
 /// Why a source does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Its address is not to be had.
     #[error(
-        "source {source_name}: listening on {address} failed: {cause}; is something else listening there, or the port reserved?"
+        "source {source_name}: listening on {address} failed: {cause}; {}", what_to_do(*.address, .cause)
     )]
     Listen {
         /// The source.

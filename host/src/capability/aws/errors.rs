@@ -8,8 +8,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::http::Headers;
 
 use crate::capability::bindings::types::{CallError as Error, HostError, ServiceError};
-use crate::capability::causes;
 use crate::capability::escape::cut;
+use crate::causes;
 
 /// Longest text that goes to the guest, bytes.
 const TEXT_BYTES: usize = 4096;

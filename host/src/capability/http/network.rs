@@ -19,8 +19,8 @@ use super::resolver::{AddressRefused, Lookup, OfTheSystem, Vetted};
 use super::wire::{Incoming, Outgoing, Wire};
 use crate::capability::bindings::http::Error;
 use crate::capability::bindings::types::HostError;
-use crate::capability::causes::{causes, chain};
 use crate::capability::escape::one_line;
+use crate::causes::{causes, chain};
 use crate::config::{HttpConfig, Secret};
 
 /// Less than servers usually wait before they close a connection on which nothing comes: a request on one that is being closed is lost.

@@ -15,7 +15,8 @@ Examples:
   wharf plugin push my-output.wasm oci://registry.example.com/team/my-output:1.2.0
   wharf plugin push my-output.wasm oci://registry.example.com/team/my-output:1.2.0 --key team.key
 
-`wkg oci push` publishes it in the same form. With --key it is signed as `cosign sign --key` signs it.";
+`wkg oci push` publishes it in the same form. With --key it is signed as `cosign sign --key`
+signs it.";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]

@@ -13,12 +13,14 @@ use crate::plugin::{PluginSource, builtin};
 
 const EXAMPLES: &str = "\
 Examples:
-  echo hello | wharf plugin run dist/my.wasm --config config.yaml --grant http=https://api.example.com
+  echo hello | wharf plugin run dist/my.wasm --config config.yaml --grant http=https://a.example
   wharf plugin run dist/my.wasm --config '{\"url\": \"http://127.0.0.1:8080\"}' --grant all lines.txt
-  wharf dev-aws &    then    wharf plugin run s3 --config '{\"bucket\": \"my-bucket\"}' --aws-endpoint http://127.0.0.1:4566 lines.txt
+  wharf dev-aws &    then
+  wharf plugin run s3 --config '{\"bucket\": \"my-bucket\"}' \\
+    --aws-endpoint http://127.0.0.1:4566 lines.txt
 
-One real run, each batch tried once, to the real destination: what was asked of it, and how each batch ended.
-Exit codes: 0 every record is delivered, 1 not.";
+One real run, each batch tried once, to the real destination: what was asked of it, and how each
+batch ended. Exit codes: 0 every record is delivered, 1 not.";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]

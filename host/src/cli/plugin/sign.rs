@@ -13,7 +13,8 @@ const EXAMPLES: &str = "\
 Examples:
   wharf plugin sign my-output.wasm --key team.key     writes my-output.wasm.sig
 
-Others that Wharf takes: openssl pkeyutl -sign -rawin -inkey team.key -in my-output.wasm -out my-output.wasm.sig
+Others that Wharf takes:
+  openssl pkeyutl -sign -rawin -inkey team.key -in my-output.wasm -out my-output.wasm.sig
                          cosign sign-blob --key cosign.key my-output.wasm > my-output.wasm.sig";
 
 /// Arguments.

@@ -149,6 +149,13 @@ fn a_required_key_that_is_empty_is_told_once() {
 }
 
 #[test]
+fn a_tenant_whose_outputs_are_empty_is_named() {
+    let told =
+        faults("outputs: { a: { plugin: s3, match: a, config: { bucket: logs } } }\ntenants: { t: { outputs: {} } }\n");
+    assert!(told.contains(": tenants.t.outputs: there is no output\n"), "{told}");
+}
+
+#[test]
 fn without_a_source_or_an_output_there_is_nothing_to_do() {
     assert_eq!(
         faults("sources: {}\noutputs:\n"),

@@ -20,9 +20,9 @@ use super::door::Door;
 use super::fault::Fault;
 use crate::config::ForwardConfig;
 use crate::fair::Tenant;
-use crate::source::SourceError;
 use crate::source::places::{Place, Places};
 use crate::source::secured::{NotSecure, acceptor, listen, secured};
+use crate::source::{SourceError, no_folder};
 
 /// Pause after a heartbeat could not be received.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -161,7 +161,7 @@ impl UnixEar {
     fn open(path: &Path, permissions: Option<u32>) -> Result<Self, String> {
         clear(path)?;
         let listener = UnixListener::bind(path).map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => format!("{e}; make its directory"),
+            io::ErrorKind::NotFound => no_folder(path),
             _ => e.to_string(),
         })?;
         let ear = Self { listener, path: path.to_owned() };

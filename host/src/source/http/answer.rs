@@ -16,17 +16,20 @@ use crate::intake::Refused;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Denied {
     /// No token, or none that is known.
-    #[error("{}; send one that is known here as Authorization: Bearer …", if *.sent { "the token is not known" } else { "a token is needed" })]
-    Unauthorized {
-        /// Whether there was one.
-        sent: bool,
-    },
+    #[error("{0}; send one that is known here as Authorization: Bearer …")]
+    Unauthorized(Unauthorized),
     /// Not a POST.
     #[error("records are taken by POST")]
     Method,
     /// A header that may be there once.
     #[error("there is more than one {0} header; send one")]
     Twice(&'static str),
+    /// RFC 9112, section 3.2.
+    #[error("there is no Host header; HTTP/1.1 has one in every request")]
+    NoHost,
+    /// RFC 9112, section 6.1.
+    #[error("transfer encoding {0:?} is not known here; send chunked, or a Content-Length")]
+    TransferEncoding(String),
     /// A content type that is not known.
     #[error(
         "content type {0:?} is not known here; send application/json (an object or an array of objects), \
@@ -34,7 +37,7 @@ pub(crate) enum Denied {
     )]
     ContentType(String),
     /// A content encoding that is not known.
-    #[error("content encoding {0:?} is not known here; send gzip, zstd, deflate, or none")]
+    #[error("content encoding {0:?} is not known here; send one of gzip, zstd and deflate, or none")]
     ContentEncoding(String),
     /// A tag that is none.
     #[error(
@@ -95,6 +98,18 @@ pub(crate) enum Denied {
     Fault(String),
 }
 
+/// What is wrong with a request's token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unauthorized {
+    #[error("a token is needed")]
+    NoToken,
+    /// Which of them counts is for nobody to guess.
+    #[error("there is more than one Authorization header")]
+    Several,
+    #[error("the token is not known")]
+    Unknown,
+}
+
 /// Every reason for which a request is refused.
 pub(crate) const REFUSALS: [&str; 17] = [
     GIVEN_UP,
@@ -129,13 +144,17 @@ impl From<Refused> for Denied {
 impl Denied {
     fn status(&self) -> StatusCode {
         match self {
-            Self::Unauthorized { .. } => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Twice(_) | Self::Tag { .. } | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Twice(_)
+            | Self::NoHost
+            | Self::Tag { .. }
+            | Self::Record(_)
+            | Self::Encoded { .. }
+            | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::TransferEncoding(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             // The sender's own doing: a load balancer is not to take the host for a sick one, and other senders' way from them.
             Self::Refused(Refused::AtLimit(_)) => StatusCode::TOO_MANY_REQUESTS,
@@ -147,11 +166,17 @@ impl Denied {
     /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REFUSALS`].
     pub(crate) fn reason(&self) -> &'static str {
         match self {
-            Self::Unauthorized { .. } => "auth",
+            Self::Unauthorized(_) => "auth",
             Self::Method => "method",
             Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
             Self::TooLarge { .. } | Self::NeverFits { .. } => "too_large",
-            Self::Twice(_) | Self::Tag { .. } | Self::Record(_) | Self::Encoded { .. } | Self::Body(_) => "bad_request",
+            Self::Twice(_)
+            | Self::NoHost
+            | Self::TransferEncoding(_)
+            | Self::Tag { .. }
+            | Self::Record(_)
+            | Self::Encoded { .. }
+            | Self::Body(_) => "bad_request",
             Self::Slow(_) => "slow",
             Self::Busy => "busy",
             Self::GivenUp(_) => GIVEN_UP,
@@ -163,10 +188,10 @@ impl Denied {
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             // RFC 6750, section 3: a request without a token is told nothing but that it needs one.
-            Self::Unauthorized { sent: false } => {
+            Self::Unauthorized(Unauthorized::NoToken | Unauthorized::Several) => {
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"wharf\"")))
             }
-            Self::Unauthorized { sent: true } => {
+            Self::Unauthorized(Unauthorized::Unknown) => {
                 let challenge = "Bearer realm=\"wharf\", error=\"invalid_token\"";
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
             }
@@ -183,7 +208,9 @@ impl Denied {
                 Some((RETRY_AFTER, HeaderValue::from(seconds.max(1))))
             }
             // The rest of the body is still on its way.
-            Self::Slow(_) | Self::TooLarge { .. } => Some((CONNECTION, HeaderValue::from_static("close"))),
+            Self::Slow(_) | Self::TooLarge { .. } | Self::TransferEncoding(_) => {
+                Some((CONNECTION, HeaderValue::from_static("close")))
+            }
             _ => None,
         }
     }

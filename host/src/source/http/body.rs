@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use super::super::compressed::{Compression, Unfit};
 use super::super::room::Held;
 use super::answer::Denied;
+use crate::causes::chain;
 
 /// How long a body may make no progress.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,6 +26,10 @@ impl Encoding {
     /// As the headers say.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Denied> {
         let mut encoding = Self::Identity;
+        let said = || {
+            let values = headers.get_all(CONTENT_ENCODING).iter();
+            values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect::<Vec<_>>().join(", ")
+        };
         for value in headers.get_all(CONTENT_ENCODING) {
             let name = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
             encoding = match (name.as_str(), encoding) {
@@ -32,7 +37,7 @@ impl Encoding {
                 ("gzip" | "x-gzip", Self::Identity) => Self::Compressed(Compression::Gzip),
                 ("zstd", Self::Identity) => Self::Compressed(Compression::Zstd),
                 ("deflate", Self::Identity) => Self::Compressed(Compression::Deflate),
-                _ => return Err(Denied::ContentEncoding(name)),
+                _ => return Err(Denied::ContentEncoding(said())),
             };
         }
         Ok(encoding)
@@ -56,7 +61,7 @@ pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: u64, held: &mut
         };
         let frame = match next {
             Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(e))) => return Err(Denied::Body(e.to_string())),
+            Ok(Some(Err(e))) => return Err(Denied::Body(chain(&e))),
             Ok(None) => {
                 held.is_whole().map_err(|_| Denied::Busy)?;
                 return Ok(bytes);

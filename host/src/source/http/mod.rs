@@ -20,8 +20,9 @@ mod tokens;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, Method, Request};
+use axum::http::header::{CONTENT_TYPE, HOST, TRANSFER_ENCODING};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Request, Version};
 use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
@@ -135,6 +136,7 @@ impl Door {
         if head.method != Method::POST {
             return Err(Denied::Method);
         }
+        well_framed(&head)?;
         let tag = tag::tag(&self.tag_from, &self.tag, &head)?;
         let format = format(&head.headers)?;
         let encoding = Encoding::of(&head.headers)?;
@@ -170,6 +172,24 @@ impl Door {
             return read();
         }
         fair::job(read).await.map_err(|fault| Denied::Fault(fault.to_string()))?
+    }
+}
+
+/// What the protocol asks of every request, and its library does not.
+fn well_framed(head: &Parts) -> Result<(), Denied> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    if hosts.next().is_none() && head.version == Version::HTTP_11 {
+        return Err(Denied::NoHost);
+    }
+    if hosts.next().is_some() {
+        return Err(Denied::Twice("Host"));
+    }
+    // Other codings would be there undone.
+    let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    match codings.map(|value| String::from_utf8_lossy(value.as_bytes())).find(|it| !it.eq_ignore_ascii_case("chunked"))
+    {
+        Some(coding) => Err(Denied::TransferEncoding(coding.into_owned())),
+        None => Ok(()),
     }
 }
 

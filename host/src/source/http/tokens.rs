@@ -2,8 +2,9 @@
 //!
 //! A token is kept and compared as its SHA-256, all of them at each request, so that the time an answer takes says neither how much of a
 //! token was right nor which one it was. A token in a file is read again when the file may have changed: what is replaced there is good
-//! soon, and what was there before is not for long.
+//! at once, and what was there before is not for long.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,17 +16,18 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::super::sink::Sink;
-use super::answer::Denied;
+use super::answer::{Denied, Unauthorized};
 use crate::config::{HttpToken, SecretSource};
 
 /// For how long a token is good that was taken out of its file.
 const GOOD_FOR: Duration = Duration::from_secs(10);
-/// How often files are read at most, for whoever sends tokens that are not known.
-const PAUSE: Duration = Duration::from_secs(1);
 /// A token's file is no longer.
 const LONGEST: u64 = 8 << 10;
 
 type Hash = [u8; 32];
+
+/// What tells one content of a file from another without reading it: device, inode, size, and the times of its last change.
+type Stamp = [i128; 5];
 
 /// The tokens of a source.
 pub(crate) struct Tokens {
@@ -39,6 +41,8 @@ struct Token {
     /// None: its file cannot be read, or has none in it.
     hash: Mutex<Option<Hash>>,
     file: Option<PathBuf>,
+    /// What its file looked like when it was read.
+    seen: Mutex<Option<Stamp>>,
     /// Whose the records are that come with it; none: the source's, or that of the tenant which claims their tag.
     tenant: Option<Arc<str>>,
     /// Where they go.
@@ -70,12 +74,12 @@ impl Tokens {
                 SecretSource::File(path) => (None, Some(path.clone())),
             };
             let sink = token.tenant.as_ref().map_or_else(|| Arc::clone(sink), |tenant| sink.of_tenant(tenant));
-            Token { hash: Mutex::new(known), file, tenant: token.tenant.clone(), sink }
+            Token { hash: Mutex::new(known), file, seen: Mutex::default(), tenant: token.tenant.clone(), sink }
         };
         let all: Arc<[Token]> = tokens.iter().map(token).collect();
         let has_files = all.iter().any(|token| token.file.is_some());
         let this = Self { source: source.clone(), all, read: has_files.then(|| Mutex::new(Instant::now())) };
-        read_again(&this.all, source);
+        read_again(this.all.iter(), source);
         (!this.all.is_empty()).then_some(this)
     }
 
@@ -84,19 +88,14 @@ impl Tokens {
     /// # Errors
     /// Where it has no token, or none that is known.
     pub(crate) async fn sender(&self, headers: &HeaderMap) -> Result<Sender, Denied> {
-        let Some(sent) = bearer(headers) else { return Err(Denied::Unauthorized { sent: false }) };
-        let sent = hash(sent);
-        self.look(GOOD_FOR).await;
+        let sent = hash(bearer(headers).map_err(Denied::Unauthorized)?);
+        self.read_old().await;
         if let Some(sender) = self.find(&sent) {
             return Ok(sender);
         }
         // It may be a new one.
-        if self.look(PAUSE).await
-            && let Some(sender) = self.find(&sent)
-        {
-            return Ok(sender);
-        }
-        Err(Denied::Unauthorized { sent: true })
+        self.read_changed().await;
+        self.find(&sent).ok_or(Denied::Unauthorized(Unauthorized::Unknown))
     }
 
     fn find(&self, sent: &Hash) -> Option<Sender> {
@@ -117,42 +116,70 @@ impl Tokens {
         found
     }
 
-    /// Reads files again, where they were not read for so long. Whether it did.
-    async fn look(&self, age: Duration) -> bool {
-        let Some(read) = &self.read else { return false };
+    /// Reads files again that were not read for long.
+    async fn read_old(&self) {
+        let Some(read) = &self.read else { return };
         {
             let mut read = lock(read);
-            if read.elapsed() < age {
-                return false;
+            if read.elapsed() < GOOD_FOR {
+                return;
             }
             *read = Instant::now();
         }
+        self.on_disk(|all, source| read_again(all, source)).await;
+    }
+
+    /// Reads files again that have changed. Whoever sends tokens that are not known has files looked at, not read.
+    async fn read_changed(&self) {
+        if self.read.is_some() {
+            self.on_disk(|all, source| {
+                let has_changed = |token: &&Token| token.file.as_deref().and_then(stamp) != *lock(&token.seen);
+                read_again(all.iter().filter(has_changed), source);
+            })
+            .await;
+        }
+    }
+
+    async fn on_disk(&self, read: impl FnOnce(&[Token], &str) + Send + 'static) {
         let (all, source) = (Arc::clone(&self.all), self.source.clone());
-        tokio::task::spawn_blocking(move || read_again(&all, &source)).await.is_ok()
+        // Where it panicked, what was known is known still.
+        let _ = tokio::task::spawn_blocking(move || read(&all, &source)).await;
     }
 }
 
-fn read_again(all: &[Token], source: &str) {
-    for token in all {
+fn read_again<'a>(tokens: impl IntoIterator<Item = &'a Token>, source: &str) {
+    for token in tokens {
         let Some(path) = &token.file else { continue };
+        // Before it is read: what changes from here on is seen.
+        let now = stamp(path);
         let found = from_file(path);
         if let Err(why) = &found {
             warn!(source, "the token in {} is not known now, and whoever sends it is refused: {why}", path.display());
         }
         *lock(&token.hash) = found.ok();
+        // Behind the token: whoever finds the file as it was has the token of it.
+        *lock(&token.seen) = now;
     }
 }
 
+fn stamp(path: &Path) -> Option<Stamp> {
+    let it = std::fs::metadata(path).ok()?;
+    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    let times = (time(it.mtime(), it.mtime_nsec()), time(it.ctime(), it.ctime_nsec()));
+    Some([it.dev().into(), it.ino().into(), it.size().into(), times.0, times.1])
+}
+
 /// The one token of a request, if there is one (RFC 6750, section 2.1).
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthorized> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next()?.as_bytes();
+    let value = values.next().ok_or(Unauthorized::NoToken)?.as_bytes();
     if values.next().is_some() {
-        return None;
+        return Err(Unauthorized::Several);
     }
-    let (scheme, token) = value.split_at_checked("bearer ".len())?;
+    let (scheme, token) = value.split_at_checked("bearer ".len()).ok_or(Unauthorized::NoToken)?;
     let token = token.trim_ascii();
-    (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
+    let is_one = scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty();
+    if is_one { Ok(token) } else { Err(Unauthorized::NoToken) }
 }
 
 /// Whether both are the same, in a time that says nothing of where they differ.

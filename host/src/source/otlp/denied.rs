@@ -14,8 +14,13 @@ use crate::intake::Refused;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Denied {
     /// Another path, or another method of gRPC.
-    #[error("there is no {0} here; logs are taken at {logs}, and nothing else is", logs = super::http::PATH)]
-    Path(String),
+    #[error("there is no {path} here; logs are taken {}, and nothing else is", if *.grpc { "by LogsService/Export of opentelemetry.proto.collector.logs.v1" } else { "at /v1/logs" })]
+    Path {
+        /// What was asked for.
+        path: String,
+        /// By which of the two ways.
+        grpc: bool,
+    },
     /// Not a POST.
     #[error("logs are taken by POST")]
     Method,
@@ -109,7 +114,7 @@ impl Denied {
     /// Its kind, as `wharf_source_refused_requests_total` has it: one of [`REFUSALS`].
     pub(crate) fn reason(&self) -> &'static str {
         match self {
-            Self::Path(_) => "path",
+            Self::Path { .. } => "path",
             Self::Method => "method",
             Self::ContentType(_) | Self::Encoding(_) => "unsupported_type",
             Self::TooLarge { .. } | Self::TooLargeAsJson(_) | Self::NeverFits { .. } => "too_large",
@@ -124,7 +129,7 @@ impl Denied {
     /// "Failures" of OTLP/HTTP: 429, 502, 503 and 504 are tried again, all others are not.
     pub(crate) fn http(&self) -> StatusCode {
         match self {
-            Self::Path(_) => StatusCode::NOT_FOUND,
+            Self::Path { .. } => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType(_) | Self::Encoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } | Self::TooLargeAsJson(_) | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -141,7 +146,7 @@ impl Denied {
     /// with `RetryInfo` (some senders do it without). So what will never be taken is none of them.
     pub(crate) fn grpc(&self) -> Code {
         match self {
-            Self::Path(_) | Self::Method | Self::Encoding(_) => Code::Unimplemented,
+            Self::Path { .. } | Self::Method | Self::Encoding(_) => Code::Unimplemented,
             Self::TooLarge { .. }
             | Self::TooLargeAsJson(_)
             | Self::NeverFits { .. }

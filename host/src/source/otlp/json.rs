@@ -132,7 +132,7 @@ fn record(text: &str) -> Result<record::Record<'static>, String> {
     if !text.starts_with('{') {
         return Err("it should be an object".to_owned());
     }
-    let record: Record = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let record: Record = serde_json::from_str(text).map_err(|e| with_its_field(text, &e))?;
     Ok(record::Record {
         time_unix_nano: record.time_unix_nano.0,
         observed_time_unix_nano: record.observed_time_unix_nano.0,
@@ -162,6 +162,13 @@ impl Owner {
 fn pairs(pairs: Vec<Pair>) -> Vec<value::Pair<'static>> {
     let pair = |pair: Pair| value::Pair { key: pair.key.into(), value: pair.value.map(|any| any.0) };
     pairs.into_iter().map(pair).collect()
+}
+
+/// What is wrong with a record, and in which of its fields. Looked for only now: it costs more than reading does.
+fn with_its_field(text: &str, error: &serde_json::Error) -> String {
+    let again = serde_path_to_error::deserialize::<_, Record>(&mut serde_json::Deserializer::from_str(text));
+    let field = again.err().map(|e| e.path().to_string()).filter(|path| path != ".");
+    format!("{}{error} of the record", field.map_or_else(String::new, |field| format!("{field}: ")))
 }
 
 /// `null` is the default.

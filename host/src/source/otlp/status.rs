@@ -73,10 +73,23 @@ fn delay(after: Duration) -> Delay {
     Delay { seconds: i64::try_from(after.as_secs()).unwrap_or(i64::MAX), nanos: after.subsec_nanos() as i32 }
 }
 
+/// Of opentelemetry/proto/collector/logs/v1/logs_service.proto.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ExportLogsServiceResponse {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<ExportLogsPartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ExportLogsPartialSuccess {
+    #[prost(int64, tag = "1")]
+    rejected_log_records: i64,
+    #[prost(string, tag = "2")]
+    error_message: String,
+}
+
 /// An `ExportLogsServiceResponse`. "Full Success": "the server MUST leave the `partial_success` field unset".
 pub(super) fn response(rejected: Option<&Rejected>, wire: Wire) -> Vec<u8> {
-    use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
-
     let (records, message) = rejected.map_or((0, String::new()), |rejected| (rejected.records, rejected.message()));
     match wire {
         Wire::Protobuf => {

@@ -17,10 +17,10 @@ use tracing::{debug, info, warn};
 use super::collect::{Collect, Door};
 use super::framing::Framer;
 use crate::config::SyslogConfig;
-use crate::source::SourceError;
 use crate::source::lane::Stopping;
 use crate::source::places::Places;
 use crate::source::secured::{acceptor, listen, secured};
+use crate::source::{SourceError, no_folder};
 
 /// Read at a time.
 const BLOCK: usize = 64 << 10;
@@ -63,7 +63,10 @@ impl Ears {
         let unix = syslog.unix_path.as_ref().map(|path| {
             let failed = |why: String| SourceError::ListenUnix { source_name: name.clone(), path: path.clone(), why };
             clear(path).map_err(failed)?;
-            let socket = UnixDatagram::bind(path).map_err(|e| failed(e.to_string()))?;
+            let socket = UnixDatagram::bind(path).map_err(|e| match e.kind() {
+                io::ErrorKind::NotFound => failed(no_folder(path)),
+                _ => failed(e.to_string()),
+            })?;
             Ok((socket, path.clone()))
         });
         let ears = Self { tcp, tls, udp, unix: unix.transpose()? };

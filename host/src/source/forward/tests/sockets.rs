@@ -379,7 +379,7 @@ async fn what_cannot_be_listened_on_is_an_error_at_the_start() {
     assert!(error(file.clone()).contains("something that is no socket is there"));
     assert_eq!(std::fs::read_to_string(file).unwrap(), "mine");
     assert!(error(socket).contains("another process listens there"));
-    assert!(error(folder.path().join("none/socket")).contains("make its directory"));
+    assert!(error(folder.path().join("none/socket")).contains("make it, for this user to write in"));
     let server = Server::start();
     let forward = crate::config::ForwardConfig { listen: Some(server.address()), ..config() };
     let started = spawn_into(&source(forward), std::sync::Arc::new(FakeSink::new()), Default::default());

@@ -214,7 +214,7 @@ async fn what_is_wrong_is_said_and_nothing_of_the_request_is_taken() {
         (vec![JSON], b"[{},7]".to_vec(), 400, "record 2, byte 4"),
         (vec![JSON], vec![], 400, "the body is empty"),
         (vec![TEXT, "Content-Encoding: gzip"], b"no gzip".to_vec(), 400, "not gzip"),
-        (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send gzip, zstd, deflate, or none"),
+        (vec![TEXT, "Content-Encoding: br"], b"x".to_vec(), 415, "send one of gzip, zstd and deflate, or none"),
         (vec![JSON, NDJSON], b"{}".to_vec(), 400, "more than one Content-Type header"),
         (vec!["Content-Type: application/x-www-form-urlencoded"], b"a=b".to_vec(), 415, "application/x-ndjson"),
         (vec![TEXT], big.clone().into_bytes(), 413, "larger than 1048576 bytes"),
@@ -397,5 +397,54 @@ async fn an_address_in_use_is_an_error_at_the_start() {
     let error = spawn_into(&source, Arc::new(FakeSink::new()), CancellationToken::new()).unwrap_err();
     assert!(matches!(&error, SourceError::Listen { .. }));
     assert!(error.to_string().contains(&format!("listening on {} failed", server.address)), "{error}");
+    assert!(error.to_string().contains("; something else listens there: stop it, or take another port"), "{error}");
+    server.stop().await;
+    // RFC 5737: nobody's address.
+    let source = config(http(SocketAddr::from(([192, 0, 2, 1], 80)), 1000));
+    let error = spawn_into(&source, Arc::new(FakeSink::new()), CancellationToken::new()).unwrap_err();
+    assert!(error.to_string().contains("; 192.0.2.1 is no address of this machine: "), "{error}");
+}
+
+/// RFC 9112, sections 3.2 and 6.1: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a Host header
+/// field", and "SHOULD respond with 501" to a transfer coding that it does not understand.
+#[tokio::test]
+async fn what_the_protocol_wants_of_a_request_is_asked_for() {
+    let server = Server::start();
+    for (head, status, said) in [
+        (
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx",
+            400,
+            "there is no Host header; HTTP/1.1 has one in every request",
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 1\r\n\r\nx",
+            400,
+            "there is more than one Host header; send one",
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+            501,
+            "transfer encoding \"gzip, chunked\" is not known here; send chunked, or a Content-Length",
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Encoding: zstd\r\nContent-Length: 1\r\n\r\nx",
+            415,
+            "content encoding \"gzip, zstd\" is not known here; send one of gzip, zstd and deflate, or none",
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            400,
+            "the body could not be read: error reading a body from connection: Invalid chunk size line",
+        ),
+    ] {
+        let mut client = Client::connect(server.address).await;
+        client.0.write_all(head.as_bytes()).await.unwrap();
+        let answer = client.answer().await;
+        assert!(answer.status == status && answer.error().starts_with(said), "{answer:?}");
+    }
+    assert!(server.sink.chunks().is_empty());
+    let mut old = Client::connect(server.address).await;
+    old.0.write_all(b"POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\nx").await.unwrap();
+    assert_eq!(old.answer().await.status, 200, "HTTP/1.0 knows no Host");
     server.stop().await;
 }

@@ -102,6 +102,22 @@ fn a_record_that_is_none_costs_only_itself() {
 }
 
 #[test]
+fn what_is_wrong_with_a_record_is_said_with_its_field() {
+    for (bad, why) in [
+        (r#"{"traceId":"zz"}"#, "record 1 is not taken: traceId: \"zz\" is no id in hex"),
+        (
+            r#"{"attributes":[{"key":"k","value":{"intValue":"x"}}]}"#,
+            "record 1 is not taken: attributes[0].value.intValue: ",
+        ),
+        (r#"{"body":"text"}"#, "record 1 is not taken: body: "),
+    ] {
+        let said = json(bad).rejected.unwrap().message();
+        assert!(said.starts_with(why) && said.contains(" at line 1 column "), "{said}");
+        assert!(said.ends_with(" of the record"), "{said}");
+    }
+}
+
+#[test]
 fn a_record_of_protocol_buffers_that_is_none_costs_only_itself() {
     let mut bytes = request(vec![record("a"), record("#bad#"), record("b")]).encode_to_vec();
     let at = memchr::memmem::find(&bytes, b"#bad#").unwrap();
