@@ -15,7 +15,7 @@ Examples:
 
 Others that Wharf takes:
   openssl pkeyutl -sign -rawin -inkey team.key -in my-output.wasm -out my-output.wasm.sig
-                         cosign sign-blob --key cosign.key my-output.wasm > my-output.wasm.sig";
+  cosign sign-blob --key cosign.key my-output.wasm > my-output.wasm.sig";
 
 /// Arguments.
 #[derive(Debug, ClapArgs)]
