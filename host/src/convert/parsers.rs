@@ -36,15 +36,26 @@ fn defined(parser: &Block, wanted: &str, map: &mut Map) {
     if let Some(text) = parser.take("regex") {
         parse.text("pattern", &pattern::translated(text));
     }
-    if let Some(key) = parser.take("time_key") {
-        parse.text("time_key", key);
+    let (key, written) = (parser.take("time_key"), parser.take("time_format"));
+    let keep = parser.take_switch("time_keep");
+    match written {
+        // Fluent Bit's key where none is named (flb_parser.c).
+        Some(written) => {
+            parse.text("time_key", key.unwrap_or("time"));
+            parse.text("time_format", &time_format(written));
+            if keep == Some(true) {
+                parse.plain("keep_time_key", true);
+            }
+        }
+        None if key.is_some() => {
+            map.remark(format!("Parser {wanted}: Fluent Bit reads no time without a Time_Format."))
+        }
+        None => {}
     }
-    if let Some(text) = parser.take("time_format") {
-        // Fluent Bit's %L is the fraction of the second, with its dot or comma before it.
-        parse.text("time_format", &text.replace(".%L", "%.f"));
-    }
-    if parser.take_switch("time_keep") == Some(true) {
-        parse.plain("keep_time_key", true);
+    if let Some(written) = written.filter(|written| !has_year(written)) {
+        map.remark(format!(
+            "Parser {wanted}, Time_Format {written}: it has no year, so the key stays as it is, and the record's time is that of reading."
+        ));
     }
     for key in [
         "types",
@@ -59,6 +70,20 @@ fn defined(parser: &Block, wanted: &str, map: &mut Map) {
             map.remark(format!("Parser {wanted}, {key} {value}: has no counterpart here."));
         }
     }
+}
+
+/// Fluent Bit's `%L` is the fraction of the second, with its dot or comma before it. It asks for nothing behind the time: of ISO 8601, `Z` and offsets
+/// with a colon, which are taken here by that name alone.
+fn time_format(written: &str) -> String {
+    let zoneless = written.trim_end_matches("%z").trim_end_matches('Z');
+    match zoneless.trim_end_matches(".%L") {
+        "%Y-%m-%dT%H:%M:%S" | "%Y-%m-%d %H:%M:%S" => "rfc3339".to_owned(),
+        _ => written.replace(".%L", "%.f"),
+    }
+}
+
+fn has_year(written: &str) -> bool {
+    ["%Y", "%y", "%G", "%C", "%D", "%F", "%c", "%x", "%s"].iter().any(|it| written.contains(it))
 }
 
 fn multiline(block: &Block, map: &mut Map) {

@@ -3,12 +3,15 @@
 /// The same pattern for Wharf.
 ///
 /// Slashes around it are taken away, and options behind the last one become flags: `i` and `x` are the same letters here, Ruby's `m` (a dot is a
-/// line feed too) is `s`, and `o` does nothing in Fluent Bit either. As there (`check_option` and `str_to_regex` of its `src/flb_regex.c`), the
+/// line feed too) is `s`, with `m` since `^` and `$` are always those of a line there, and `o` does nothing in Fluent Bit either. As there (`check_option` and `str_to_regex` of its `src/flb_regex.c`), the
 /// slashes are part of the pattern where something else is behind the last one, as in `/var/log`, or `o` alone.
 pub(super) fn translated(text: &str) -> String {
     let (pattern, options) = taken_apart(text);
-    let flags: String =
-        [('i', 'i'), ('m', 's'), ('x', 'x')].iter().filter(|(it, _)| options.contains(*it)).map(|(_, it)| it).collect();
+    let flags: String = [('i', "i"), ('m', "ms"), ('x', "x")]
+        .iter()
+        .filter(|(it, _)| options.contains(*it))
+        .map(|(_, it)| *it)
+        .collect();
     let pattern = inner(pattern, options.contains('x'));
     if flags.is_empty() { pattern } else { format!("(?{flags}){pattern}") }
 }
@@ -30,6 +33,16 @@ fn inner(pattern: &str, mut extended: bool) -> String {
     while let Some(c) = rest.chars().next() {
         let (mut taken, behind) = rest.split_at(c.len_utf8());
         match c {
+            // In Ruby's syntax the first two are themselves, where here they are the bounds of a word; and `\h` is a digit in hex.
+            '\\' if behind.starts_with(['<', '>']) => {
+                rest = behind;
+                continue;
+            }
+            '\\' if behind.starts_with('h') => {
+                text.push_str(if depth > 0 { "0-9A-Fa-f" } else { "[0-9A-Fa-f]" });
+                rest = behind.get(1..).unwrap_or_default();
+                continue;
+            }
             '\\' => taken = rest.get(..1 + behind.chars().next().map_or(0, char::len_utf8)).unwrap_or(rest),
             '[' => {
                 depth += 1;
@@ -74,9 +87,11 @@ mod tests {
             (r"^(?<a>\d+)$", r"^(?<a>\d+)$"),
             (r"/^(?<a>\d+)$/", r"^(?<a>\d+)$"),
             (r"/^(?<a>\w+)$/i", r"(?i)^(?<a>\w+)$"),
-            (r"/^(?<a>.*)$/m", r"(?s)^(?<a>.*)$"),
+            (r"/^(?<a>.*)$/m", r"(?ms)^(?<a>.*)$"),
             (r"/^ (?<a>\w+) $/x", r"(?x)^ (?<a>\w+) $"),
-            (r"/(?<a>.)/xmi", r"(?isx)(?<a>.)"),
+            (r"/(?<a>.)/xmi", r"(?imsx)(?<a>.)"),
+            // Fluent Bit's own conf/parsers.conf, syslog-rfc3164.
+            (r"/^\<(?<pri>[0-9]+)\>(?<a>\h+[\h-]+)/", r"^<(?<pri>[0-9]+)>(?<a>[0-9A-Fa-f]+[0-9A-Fa-f-]+)"),
             (r"/(?<a>.)/io", r"(?i)(?<a>.)"),
             (r"/(?<a>.*)/b(?<c>.*)/", r"(?<a>.*)/b(?<c>.*)"),
             // Not options, so that nothing is taken away.
@@ -105,6 +120,7 @@ mod tests {
             (r"/^(?<a>\d+)$/", "42", "42"),
             (r"/^error (?<a>\w+)$/i", "ERROR disk", "disk"),
             (r"/^at (?<a>.*)$/m", "at one\ntwo", "one\ntwo"),
+            (r"/^\<(?<pri>[0-9]+)\>(?<a>[^ ]+) /", "<13>web up", "web"),
             (r"/^ (?<a> [^ #]+ ) [ ] rest $/x", "first rest", "first"),
         ] {
             let pattern = regex::Regex::new(&translated(theirs)).unwrap();

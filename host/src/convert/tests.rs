@@ -250,7 +250,7 @@ fn parsers_and_the_inputs_of_other_protocols_become_what_wharf_has() {
     );
     let expected = "    ignore_older: 2h\n    path_key: file\n    long_lines: skip\n    multiline: [cri]\n    \
                     # multiline.parser own: write multiline: { start: REGEX, continue: REGEX } (docs/sources.md).\n    parse:\n      format: regex\n      \
-                    pattern: \"^(?<time>[^ ]+) (?<level>\\\\w+) (?<log>.*)$\"\n      time_key: time\n      time_format: \"%Y-%m-%dT%H:%M:%S%.f\"\n      \
+                    pattern: \"^(?<time>[^ ]+) (?<level>\\\\w+) (?<log>.*)$\"\n      time_key: time\n      time_format: rfc3339\n      \
                     keep_time_key: true\n";
     assert!(text.contains(expected), "{text}");
     assert!(
@@ -330,13 +330,13 @@ fn an_opentelemetry_input_has_the_tag_of_the_path_of_logs_unless_that_is_off() {
 #[test]
 fn parsers_come_from_every_parsers_file_that_the_service_names() {
     let beside = [
-        ("one.conf", "[PARSER]\n Name one\n Format json\n Time_Key t\n[INPUT]\n Name stdin\n"),
+        ("one.conf", "[PARSER]\n Name one\n Format json\n[INPUT]\n Name stdin\n"),
         (
             "two.yaml",
             "parsers:\n  - { name: two, format: regex, regex: '/^(?<a>.*)$/' }\nmultiline_parsers:\n  - { name: own, type: regex }\n",
         ),
     ];
-    let one = "    parse:\n      format: json\n      time_key: t\n";
+    let one = "    parse:\n      format: json\n";
     let two = "    parse:\n      format: regex\n      pattern: \"^(?<a>.*)$\"\n";
     let text = converted(
         "f.conf",
@@ -485,4 +485,32 @@ fn the_documents_example_is_what_comes_out() {
         rest.split_once("```").unwrap().0.to_owned()
     };
     assert_eq!(classic(&block("```ini\n")), block("```yaml\n"));
+}
+
+/// `flb_parser_create` and `flb_parser_time_lookup` of Fluent Bit's `src/flb_parser.c`: no time is looked for without a format, its key is `time` where none is named,
+/// and what is behind the time is left alone. The formats are those of its own `conf/parsers.conf`.
+#[test]
+fn the_time_of_a_parser_is_read_as_fluent_bit_reads_it() {
+    for (options, lines, remark) in [
+        (" Time_Key t\n", "", "Fluent Bit reads no time without a Time_Format."),
+        (" Time_Format %Y-%m-%dT%H:%M:%S.%L\n", "      time_key: time\n      time_format: rfc3339\n", ""),
+        (" Time_Key t\n Time_Format %Y-%m-%dT%H:%M:%S.%L%z\n", "      time_key: t\n      time_format: rfc3339\n", ""),
+        (
+            " Time_Key t\n Time_Format %d/%b/%Y:%H:%M:%S %z\n",
+            "      time_key: t\n      time_format: \"%d/%b/%Y:%H:%M:%S %z\"\n",
+            "",
+        ),
+        (
+            " Time_Key t\n Time_Format %b %d %H:%M:%S\n",
+            "      time_key: t\n      time_format: \"%b %d %H:%M:%S\"\n",
+            "Parser p, Time_Format %b %d %H:%M:%S: it has no year",
+        ),
+    ] {
+        let text = classic(&format!(
+            "[PARSER]\n Name p\n Format json\n{options}[INPUT]\n Name tail\n Path /x\n Parser p\n[OUTPUT]\n Name s3\n Match *\n bucket b\n"
+        ));
+        assert!(text.contains(lines) && text.contains(remark), "{text}");
+        assert_eq!(text.contains("time_key"), !lines.is_empty(), "{text}");
+        read(&text);
+    }
 }

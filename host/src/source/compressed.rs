@@ -45,14 +45,19 @@ impl Compression {
         match self {
             Self::Gzip => {
                 let all = inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held);
-                all.map_err(|unfit| match (unfit, behind_gzip(bytes, limit)) {
-                    (Unfit::Broken(_), Some(rest)) => {
-                        Unfit::Broken(io::Error::other(format!("the last {rest} bytes, behind it, are something else")))
-                    }
-                    (unfit, _) => unfit,
+                all.map_err(|unfit| match unfit {
+                    Unfit::Broken(cause) => behind_gzip(bytes, limit).map_or(Unfit::Broken(cause), followed),
+                    unfit => unfit,
                 })
             }
-            Self::Deflate => inflate(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), limit, held),
+            Self::Deflate => {
+                let mut decoder = flate2::bufread::ZlibDecoder::new(bytes);
+                let all = inflate(&mut decoder, bytes.len(), limit, held)?;
+                match decoder.into_inner().len() {
+                    0 => Ok(all),
+                    rest => Err(followed(rest)),
+                }
+            }
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(Unfit::Broken)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(Unfit::Broken)?;
@@ -62,13 +67,17 @@ impl Compression {
     }
 }
 
+fn followed(rest: usize) -> Unfit {
+    Unfit::Broken(io::Error::other(format!("the last {rest} bytes, behind it, are something else")))
+}
+
 /// How many bytes are behind the last whole member, where there is one and they are none.
 fn behind_gzip(bytes: &[u8], limit: u64) -> Option<usize> {
-    let (mut rest, mut is_behind) = (bytes, false);
+    let (mut rest, mut is_behind, mut left) = (bytes, false, limit);
     loop {
         let mut member = flate2::bufread::GzDecoder::new(rest);
-        match io::copy(&mut member.by_ref().take(limit), &mut io::sink()) {
-            Ok(length) if length < limit => (rest, is_behind) = (member.into_inner(), true),
+        match io::copy(&mut member.by_ref().take(left), &mut io::sink()) {
+            Ok(length) if length < left => (rest, is_behind, left) = (member.into_inner(), true, left - length),
             _ => return is_behind.then_some(rest.len()),
         }
         if rest.is_empty() {
@@ -154,6 +163,11 @@ mod tests {
         let followed = [gzip(b"a\n"), gzip(b"b\n"), b"and more".to_vec()].concat();
         let Unfit::Broken(why) = Compression::Gzip.undo(&followed, 1000, &mut held()).unwrap_err() else { panic!() };
         assert_eq!(why.to_string(), "the last 8 bytes, behind it, are something else");
+        let mut followed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        followed.write_all(b"a\n").unwrap();
+        let followed = [followed.finish().unwrap(), b"more".to_vec()].concat();
+        let Unfit::Broken(why) = Compression::Deflate.undo(&followed, 1000, &mut held()).unwrap_err() else { panic!() };
+        assert_eq!(why.to_string(), "the last 4 bytes, behind it, are something else");
         let mut cut = gzip(&b"some text\n".repeat(1000));
         cut.truncate(cut.len() - 5);
         assert!(Compression::Gzip.undo(&cut, 100_000, &mut held()).is_err());

@@ -39,6 +39,9 @@ pub(crate) enum Denied {
     /// A content encoding that is not known.
     #[error("content encoding {0:?} is not known here; send one of gzip, zstd and deflate, or none")]
     ContentEncoding(String),
+    /// One upon another.
+    #[error("there is more than one content encoding, {0:?}; send one of gzip, zstd and deflate, or none")]
+    ContentEncodings(String),
     /// A tag that is none.
     #[error(
         "the tag that the {from} says {what}; a tag has 1 to 255 bytes of UTF-8, none of them a blank or a control character"
@@ -146,7 +149,9 @@ impl Denied {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ContentType(_) | Self::ContentEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ContentType(_) | Self::ContentEncoding(_) | Self::ContentEncodings(_) => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
             Self::TooLarge { .. } | Self::NeverFits { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Twice(_)
             | Self::NoHost
@@ -168,7 +173,7 @@ impl Denied {
         match self {
             Self::Unauthorized(_) => "auth",
             Self::Method => "method",
-            Self::ContentType(_) | Self::ContentEncoding(_) => "unsupported_type",
+            Self::ContentType(_) | Self::ContentEncoding(_) | Self::ContentEncodings(_) => "unsupported_type",
             Self::TooLarge { .. } | Self::NeverFits { .. } => "too_large",
             Self::Twice(_)
             | Self::NoHost
@@ -197,7 +202,7 @@ impl Denied {
             }
             Self::Method => Some((ALLOW, HeaderValue::from_static("POST"))),
             // RFC 9110, 15.5.16: this is how a server says that it was the encoding.
-            Self::ContentEncoding(_) => {
+            Self::ContentEncoding(_) | Self::ContentEncodings(_) => {
                 Some((ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, deflate, identity")))
             }
             Self::Busy | Self::GivenUp(_) => Some((RETRY_AFTER, HeaderValue::from_static("1"))),

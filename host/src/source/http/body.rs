@@ -31,14 +31,19 @@ impl Encoding {
             values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect::<Vec<_>>().join(", ")
         };
         for value in headers.get_all(CONTENT_ENCODING) {
-            let name = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
-            encoding = match (name.as_str(), encoding) {
-                ("identity" | "", _) => encoding,
-                ("gzip" | "x-gzip", Self::Identity) => Self::Compressed(Compression::Gzip),
-                ("zstd", Self::Identity) => Self::Compressed(Compression::Zstd),
-                ("deflate", Self::Identity) => Self::Compressed(Compression::Deflate),
-                _ => return Err(Denied::ContentEncoding(said())),
-            };
+            for name in String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase().split(',') {
+                let next = match name.trim() {
+                    "identity" | "" => continue,
+                    "gzip" | "x-gzip" => Compression::Gzip,
+                    "zstd" => Compression::Zstd,
+                    "deflate" => Compression::Deflate,
+                    _ => return Err(Denied::ContentEncoding(said())),
+                };
+                if encoding != Self::Identity {
+                    return Err(Denied::ContentEncodings(said()));
+                }
+                encoding = Self::Compressed(next);
+            }
         }
         Ok(encoding)
     }

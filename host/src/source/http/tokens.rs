@@ -18,9 +18,12 @@ use tracing::warn;
 use super::super::sink::Sink;
 use super::answer::{Denied, Unauthorized};
 use crate::config::{HttpToken, SecretSource};
+use crate::record::now_ns;
 
 /// For how long a token is good that was taken out of its file.
 const GOOD_FOR: Duration = Duration::from_secs(10);
+/// How old a change has to be for another one to be told from it.
+const STAMP_SAYS_NOTHING: Duration = Duration::from_secs(1);
 /// A token's file is no longer.
 const LONGEST: u64 = 8 << 10;
 
@@ -38,15 +41,21 @@ pub(crate) struct Tokens {
 }
 
 struct Token {
-    /// None: its file cannot be read, or has none in it.
-    hash: Mutex<Option<Hash>>,
+    known: Mutex<Known>,
     file: Option<PathBuf>,
-    /// What its file looked like when it was read.
-    seen: Mutex<Option<Stamp>>,
     /// Whose the records are that come with it; none: the source's, or that of the tenant which claims their tag.
     tenant: Option<Arc<str>>,
     /// Where they go.
     sink: Arc<dyn Sink>,
+}
+
+/// What is known of a token: both of one content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Known {
+    /// None: its file cannot be read, or has none in it.
+    hash: Option<Hash>,
+    /// What its file looked like when it was read; none where that says nothing.
+    stamp: Option<Stamp>,
 }
 
 /// Whose token a request carries.
@@ -74,7 +83,8 @@ impl Tokens {
                 SecretSource::File(path) => (None, Some(path.clone())),
             };
             let sink = token.tenant.as_ref().map_or_else(|| Arc::clone(sink), |tenant| sink.of_tenant(tenant));
-            Token { hash: Mutex::new(known), file, seen: Mutex::default(), tenant: token.tenant.clone(), sink }
+            let known = Mutex::new(Known { hash: known, stamp: None });
+            Token { known, file, tenant: token.tenant.clone(), sink }
         };
         let all: Arc<[Token]> = tokens.iter().map(token).collect();
         let has_files = all.iter().any(|token| token.file.is_some());
@@ -102,7 +112,7 @@ impl Tokens {
         let mut found = None;
         let mut whose = vec![];
         for token in self.all.iter() {
-            if lock(&token.hash).is_some_and(|known| same(&known, sent)) {
+            if lock(&token.known).hash.is_some_and(|known| same(&known, sent)) {
                 found = Some(Sender { tenant: token.tenant.clone(), sink: Arc::clone(&token.sink) });
                 whose.push(&token.tenant);
             }
@@ -133,7 +143,10 @@ impl Tokens {
     async fn read_changed(&self) {
         if self.read.is_some() {
             self.on_disk(|all, source| {
-                let has_changed = |token: &&Token| token.file.as_deref().and_then(stamp) != *lock(&token.seen);
+                let has_changed = |token: &&Token| {
+                    let before = lock(&token.known).stamp;
+                    before.is_none() || token.file.as_deref().and_then(stamp) != before
+                };
                 read_again(all.iter().filter(has_changed), source);
             })
             .await;
@@ -151,14 +164,14 @@ fn read_again<'a>(tokens: impl IntoIterator<Item = &'a Token>, source: &str) {
     for token in tokens {
         let Some(path) = &token.file else { continue };
         // Before it is read: what changes from here on is seen.
-        let now = stamp(path);
+        let before = stamp(path);
         let found = from_file(path);
         if let Err(why) = &found {
             warn!(source, "the token in {} is not known now, and whoever sends it is refused: {why}", path.display());
         }
-        *lock(&token.hash) = found.ok();
-        // Behind the token: whoever finds the file as it was has the token of it.
-        *lock(&token.seen) = now;
+        // What changes twice within a tick of the file system's clock looks the same.
+        let is_old = |stamp: &Stamp| i128::from(now_ns()) - stamp[4] > STAMP_SAYS_NOTHING.as_nanos().cast_signed();
+        *lock(&token.known) = Known { hash: found.ok(), stamp: before.filter(is_old) };
     }
 }
 

@@ -429,7 +429,7 @@ async fn what_the_protocol_wants_of_a_request_is_asked_for() {
         (
             "POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Encoding: zstd\r\nContent-Length: 1\r\n\r\nx",
             415,
-            "content encoding \"gzip, zstd\" is not known here; send one of gzip, zstd and deflate, or none",
+            "there is more than one content encoding, \"gzip, zstd\"; send one of gzip, zstd and deflate, or none",
         ),
         (
             "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",

@@ -92,6 +92,12 @@ async fn a_token_that_is_replaced_in_its_file_is_known_at_the_first_request_that
         assert_eq!(server.post(&[&with(&format!("{token}-after"))], token).await.status, 200, "at the first request");
         std::fs::write(&file, format!("{token}\n")).unwrap();
         assert_eq!(server.post(&[&with(token)], token).await.status, 200, "at the first request");
+        // Of the same length, and perhaps in the same tick of the file system's clock.
+        let alike = token.to_uppercase();
+        std::fs::write(&file, format!("{alike}\n")).unwrap();
+        assert_eq!(server.post(&[&with(&alike)], token).await.status, 200, "at the first request");
+        std::fs::write(&file, format!("{token}\n")).unwrap();
+        assert_eq!(server.post(&[&with(token)], token).await.status, 200, "at the first request");
     }
     assert_eq!(server.post(&[&with("first-0123456789abc")], "x").await.status, 401);
     assert_eq!(server.post(&[&with(OWN)], "x").await.status, 200);
