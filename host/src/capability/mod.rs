@@ -29,7 +29,6 @@ mod watch;
 
 use crate::fair;
 
-pub(crate) use crate::causes::chain;
 pub(crate) use aws::{check_environment, may_name_an_endpoint};
 pub(crate) use caller::{Caller, HostTrouble, LimitReached, Phase};
 pub use cloudwatch_logs::PutBody;

@@ -46,16 +46,16 @@ fn defined(parser: &Block, wanted: &str, map: &mut Map) {
             if keep == Some(true) {
                 parse.plain("keep_time_key", true);
             }
+            if !has_year(written) {
+                map.remark(format!(
+                    "Parser {wanted}, Time_Format {written}: it has no year, so the key stays as it is, and the record's time is that of reading."
+                ));
+            }
         }
         None if key.is_some() => {
             map.remark(format!("Parser {wanted}: Fluent Bit reads no time without a Time_Format."))
         }
         None => {}
-    }
-    if let Some(written) = written.filter(|written| !has_year(written)) {
-        map.remark(format!(
-            "Parser {wanted}, Time_Format {written}: it has no year, so the key stays as it is, and the record's time is that of reading."
-        ));
     }
     for key in [
         "types",

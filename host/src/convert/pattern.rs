@@ -3,8 +3,9 @@
 /// The same pattern for Wharf.
 ///
 /// Slashes around it are taken away, and options behind the last one become flags: `i` and `x` are the same letters here, Ruby's `m` (a dot is a
-/// line feed too) is `s`, with `m` since `^` and `$` are always those of a line there, and `o` does nothing in Fluent Bit either. As there (`check_option` and `str_to_regex` of its `src/flb_regex.c`), the
-/// slashes are part of the pattern where something else is behind the last one, as in `/var/log`, or `o` alone.
+/// line feed too) is `s`, with `m` since `^` and `$` are always those of a line there, and `o` does nothing in Fluent Bit either. As there
+/// (`check_option` and `str_to_regex` of its `src/flb_regex.c`), the slashes are part of the pattern where something else is behind the last one, as in
+/// `/var/log`, or `o` alone.
 pub(super) fn translated(text: &str) -> String {
     let (pattern, options) = taken_apart(text);
     let flags: String = [('i', "i"), ('m', "ms"), ('x', "x")]

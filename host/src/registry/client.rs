@@ -533,7 +533,7 @@ fn is_missing(error: &OciDistributionError) -> bool {
 
 /// The client's trouble in words for whoever runs Wharf.
 fn fault(error: &OciDistributionError, registry: &str) -> RegistryFault {
-    let cause = cut(&one_line(&crate::capability::chain(error), TEXT_BYTES), TEXT_BYTES).to_owned();
+    let cause = cut(&one_line(&crate::causes::chain(error), TEXT_BYTES), TEXT_BYTES).to_owned();
     if is_missing(error) {
         return RegistryFault::new(
             format!("{registry} has no such component"),

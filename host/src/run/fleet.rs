@@ -181,8 +181,8 @@ pub(super) fn meant<'a>(name: &str, outputs: impl IntoIterator<Item = &'a str>) 
 }
 
 /// Says that what is to be dropped is configured, where one of these outputs is meant.
-pub(super) fn is_configured<'a>(name: &String, outputs: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let meant = outputs.into_iter().find(|output| is_discarded(std::slice::from_ref(name), output))?;
+pub(super) fn is_configured<'a>(discard: &[String], outputs: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let meant = outputs.into_iter().find(|output| is_discarded(discard, output))?;
     Some(format!("output {meant} is configured, and its records are delivered; remove it from the configuration first"))
 }
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn what_is_configured_is_not_discarded_and_that_is_said() {
         let configured = ["archive", "globex/live"];
-        let told = |name: &str| is_configured(&name.to_owned(), configured);
+        let told = |name: &str| is_configured(&[name.to_owned()], configured);
         let of = |name: &str| {
             format!(
                 "output {name} is configured, and its records are delivered; remove it from the configuration first"

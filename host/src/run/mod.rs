@@ -244,12 +244,9 @@ async fn begin(config: Config, asked: Asked, metrics: Metrics, board: Arc<Board>
 
 /// Nothing of an output is dropped that delivers it.
 fn refuse_discard_of_configured(config: &Config, discard: &[String]) -> Result<(), RunError> {
-    match config.outputs.iter().find(|output| fleet::is_discarded(discard, &output.name)) {
+    match fleet::is_configured(discard, config.outputs.iter().map(|output| &*output.name)) {
         None => Ok(()),
-        Some(output) => Err(failed(format!(
-            "--discard: output {} is configured, and its records are delivered; remove it from the configuration first",
-            output.name
-        ))),
+        Some(why) => Err(failed(format!("--discard: {why}"))),
     }
 }
 

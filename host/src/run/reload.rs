@@ -368,7 +368,8 @@ fn refuse_what_is_undelivered(
     let nothing = mean_nothing(discard, &may_go);
     if let Some(name) = nothing.first() {
         let configured = pairs.iter().map(|(output, _)| &*output.name);
-        let help = meant(name, may_go.iter().map(String::as_str)).or_else(|| is_configured(name, configured));
+        let help = meant(name, may_go.iter().map(String::as_str))
+            .or_else(|| is_configured(std::slice::from_ref(*name), configured));
         let help = help.map(|help| format!("\n    help: {help}"));
         return Err(Refusal::because(format!(
             "--discard {name}: there is no output of this name (with a / behind it: no tenant) that is not configured and has undelivered records; \

@@ -8,6 +8,9 @@ use super::room::Held;
 /// gigabytes of memory otherwise.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
+/// What a member begins with (RFC 1952, section 2.3.1).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
 /// How bytes are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -43,16 +46,11 @@ impl Compression {
     /// Decompresses to at most `limit` bytes, which are added to `held`.
     pub(crate) fn undo(self, bytes: &[u8], limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
         match self {
-            Self::Gzip => {
-                let all = inflate(flate2::bufread::MultiGzDecoder::new(bytes), bytes.len(), limit, held);
-                all.map_err(|unfit| match unfit {
-                    Unfit::Broken(cause) => behind_gzip(bytes, limit).map_or(Unfit::Broken(cause), followed),
-                    unfit => unfit,
-                })
-            }
+            Self::Gzip => gunzip(bytes, limit, held),
             Self::Deflate => {
                 let mut decoder = flate2::bufread::ZlibDecoder::new(bytes);
-                let all = inflate(&mut decoder, bytes.len(), limit, held)?;
+                let mut all = room_for(bytes);
+                inflate(&mut decoder, limit, held, &mut all)?;
                 match decoder.into_inner().len() {
                     0 => Ok(all),
                     rest => Err(followed(rest)),
@@ -61,8 +59,26 @@ impl Compression {
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(Unfit::Broken)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(Unfit::Broken)?;
-                inflate(decoder, bytes.len(), limit, held)
+                let mut all = room_for(bytes);
+                inflate(&mut decoder, limit, held, &mut all)?;
+                Ok(all)
             }
+        }
+    }
+}
+
+/// Member by member, so that what is behind the last one is told from one that is damaged.
+fn gunzip(bytes: &[u8], limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
+    let (mut all, mut rest) = (room_for(bytes), bytes);
+    loop {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        inflate(&mut member, limit, held, &mut all)?;
+        rest = member.into_inner();
+        if rest.is_empty() {
+            return Ok(all);
+        }
+        if !rest.starts_with(&GZIP_MAGIC) {
+            return Err(followed(rest.len()));
         }
     }
 }
@@ -71,32 +87,21 @@ fn followed(rest: usize) -> Unfit {
     Unfit::Broken(io::Error::other(format!("the last {rest} bytes, behind it, are something else")))
 }
 
-/// How many bytes are behind the last whole member, where there is one and they are none.
-fn behind_gzip(bytes: &[u8], limit: u64) -> Option<usize> {
-    let (mut rest, mut is_behind, mut left) = (bytes, false, limit);
-    loop {
-        let mut member = flate2::bufread::GzDecoder::new(rest);
-        match io::copy(&mut member.by_ref().take(left), &mut io::sink()) {
-            Ok(length) if length < left => (rest, is_behind, left) = (member.into_inner(), true, left - length),
-            _ => return is_behind.then_some(rest.len()),
-        }
-        if rest.is_empty() {
-            return None;
-        }
-    }
+fn room_for(compressed: &[u8]) -> Vec<u8> {
+    Vec::with_capacity(compressed.len().saturating_mul(4).min(1 << 20))
 }
 
-fn inflate(mut from: impl Read, compressed: usize, limit: u64, held: &mut Held) -> Result<Vec<u8>, Unfit> {
-    let mut bytes = Vec::with_capacity(compressed.saturating_mul(4).min(1 << 20));
+/// Appends all that a decoder gives; `bytes` has at most `limit` then.
+fn inflate(from: &mut impl Read, limit: u64, held: &mut Held, bytes: &mut Vec<u8>) -> Result<(), Unfit> {
     loop {
         let step = (bytes.capacity() - bytes.len()).max(64 << 10) as u64;
-        let read = from.by_ref().take(step).read_to_end(&mut bytes).map_err(Unfit::Broken)?;
+        let read = from.by_ref().take(step).read_to_end(bytes).map_err(Unfit::Broken)?;
         held.add(read as u64).map_err(|_| Unfit::NoRoom)?;
         if bytes.len() as u64 > limit {
             return Err(Unfit::TooLarge);
         }
         if read == 0 {
-            return Ok(bytes);
+            return Ok(());
         }
     }
 }

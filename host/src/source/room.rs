@@ -3,7 +3,7 @@
 //! Room is shared out by sender, as places are: where all of it is taken, what is still coming from the sender that has most of it, and more than
 //! its share, is given up for another sender that has less. Else one that sends large requests very slowly would have all of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ struct Shared {
     used: AtomicU64,
     next: AtomicU64,
     /// What may be given up: requests that are still coming, in the order in which they began.
-    coming: Mutex<HashMap<u64, Arc<Part>>>,
+    coming: Mutex<BTreeMap<u64, Arc<Part>>>,
 }
 
 /// What one request has.
@@ -70,27 +70,26 @@ impl Room {
 }
 
 impl Shared {
-    fn coming(&self) -> MutexGuard<'_, HashMap<u64, Arc<Part>>> {
+    fn coming(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Part>>> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives up one request so that `own` may have `bytes` more; gives false where there is none to be given up.
     fn give_up_one(&self, own: &Part, bytes: u64, most: u64) -> bool {
         let mut coming = self.coming();
+        // Of each sender: how many bytes, and the request that it began first.
         let mut held: HashMap<Option<&str>, (u64, u64)> = HashMap::new();
         held.entry(own.sender.as_deref()).or_default();
         for (number, part) in coming.iter() {
             let has = part.bytes.load(Ordering::Relaxed);
             if has > 0 {
-                let (sum, first) = held.entry(part.sender.as_deref()).or_insert((0, *number));
-                (*sum, *first) = (*sum + has, if *sum == 0 { *number } else { (*first).min(*number) });
+                held.entry(part.sender.as_deref()).or_insert((0, *number)).0 += has;
             }
         }
         let share = most / held.len() as u64;
         let own_bytes = held.get(&own.sender.as_deref()).map_or(0, |(sum, _)| *sum).saturating_add(bytes);
         let greatest = held.iter().filter(|(sender, _)| **sender != own.sender.as_deref()).max_by_key(|(_, of)| **of);
-        // What came long ago and is whole is no part of what `own` has here, so both are asked.
-        let oldest = greatest.filter(|(_, (sum, _))| *sum > share && *sum > own_bytes && own_bytes <= share);
+        let oldest = greatest.filter(|(_, (sum, _))| *sum > share && own_bytes <= share);
         let Some(part) = oldest.map(|(_, (_, first))| *first).and_then(|first| coming.remove(&first)) else {
             return false;
         };

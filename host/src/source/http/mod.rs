@@ -125,12 +125,12 @@ impl Door {
     async fn take(&self, place: &Place, request: Request<Body>) -> Result<u32, Denied> {
         let (head, body) = request.into_parts();
         // Before anything else: whoever may not send learns nothing of what would be taken.
-        let (sink, tenant) = match &self.tokens {
-            None => (Arc::clone(&self.sink), None),
+        let (sink, mut held) = match &self.tokens {
+            None => (Arc::clone(&self.sink), self.room.hold()),
             Some(tokens) => {
                 let sender = tokens.sender(&head.headers).await?;
                 place.is_of(sender.tenant.as_ref());
-                (sender.sink, sender.tenant)
+                (sender.sink, self.room.hold_for(sender.tenant.as_ref()))
             }
         };
         if head.method != Method::POST {
@@ -143,7 +143,6 @@ impl Door {
         if self.shutdown.is_cancelled() {
             return Err(Denied::Refused(Refused::Stopping));
         }
-        let mut held = self.room.hold_for(tenant.as_ref());
         let bytes = body::read(body, &head.headers, self.limit, &mut held).await?;
         // Held until the chunk is durable: it is in memory as long.
         place.stays()?;

@@ -14,12 +14,12 @@ use crate::intake::Refused;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Denied {
     /// Another path, or another method of gRPC.
-    #[error("there is no {path} here; logs are taken {}, and nothing else is", if *.grpc { "by LogsService/Export of opentelemetry.proto.collector.logs.v1" } else { "at /v1/logs" })]
+    #[error("there is no {path} here; logs are taken at {taken}, and nothing else is")]
     Path {
         /// What was asked for.
         path: String,
-        /// By which of the two ways.
-        grpc: bool,
+        /// What is there, by the same protocol.
+        taken: &'static str,
     },
     /// Not a POST.
     #[error("logs are taken by POST")]

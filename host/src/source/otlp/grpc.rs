@@ -63,7 +63,7 @@ pub(super) async fn answer(door: &Door, request: Request<Incoming>) -> Response<
 async fn take(door: &Door, request: Request<Incoming>) -> Result<Option<Rejected>, Denied> {
     let (head, body) = request.into_parts();
     if head.uri.path() != EXPORT {
-        return Err(Denied::Path { path: head.uri.path().to_owned(), grpc: true });
+        return Err(Denied::Path { path: head.uri.path().to_owned(), taken: EXPORT });
     }
     if let Some(kind) = other_codec(&head.headers) {
         return Err(Denied::ContentType(kind));

@@ -85,7 +85,7 @@ fn with(status: StatusCode, wire: Wire, body: Vec<u8>) -> Response<Answer> {
 async fn take(door: &Door, request: Request<Incoming>) -> Result<(Wire, Option<Rejected>), Denied> {
     let (head, body) = request.into_parts();
     if head.uri.path() != PATH {
-        return Err(Denied::Path { path: head.uri.path().to_owned(), grpc: false });
+        return Err(Denied::Path { path: head.uri.path().to_owned(), taken: PATH });
     }
     if head.method != Method::POST {
         return Err(Denied::Method);
