@@ -144,8 +144,12 @@ impl Tokens {
         if self.read.is_some() {
             self.on_disk(|all, source| {
                 let has_changed = |token: &&Token| {
-                    let before = lock(&token.known).stamp;
-                    before.is_none() || token.file.as_deref().and_then(stamp) != before
+                    let Known { hash, stamp: before } = *lock(&token.known);
+                    match token.file.as_deref().and_then(stamp) {
+                        // It was not there before either, and that was said.
+                        None => token.file.is_some() && hash.is_some(),
+                        now => now != before,
+                    }
                 };
                 read_again(all.iter().filter(has_changed), source);
             })
